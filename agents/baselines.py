@@ -1,0 +1,130 @@
+"""Scripted players: random, greedy, and greedy with other rules for knocking. Compiled, batched."""
+
+import numpy as np
+
+from agents.base import register
+from gin_env._compile import count, kernel, lowest
+from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE
+from gin_env.cards import NO_CARD, NUM_CARDS, NUM_RANKS
+from gin_env.engine import below
+from gin_env.melds import bit, deadwood_without, least_after_discard, least_deadwood
+from gin_env.tables import DRAW_ANY, DRAW_STOCK, THROW
+from gin_env.view import View
+
+_U0 = np.uint64(0)
+_U1 = np.uint64(1)
+_WORDS = NUM_ACTIONS // 4
+
+
+@kernel
+def _random(mask, rng, out):
+    for i in range(mask.shape[0]):
+        # Four mask bytes at a time: each is 0 or 1, so the bits set are the actions legal.
+        words = mask[i].view(np.uint32)
+        legal = 0
+        for k in range(_WORDS):
+            legal += count(np.uint64(words[k]))
+        place = below(rng[i], _U0, legal)
+        for k in range(_WORDS):
+            word = np.uint64(words[k])
+            here = count(word)
+            if place < here:
+                for _ in range(place):
+                    word &= word - _U1
+                out[i] = 4 * k + lowest(word) // 8
+                break
+            place -= here
+
+
+@register("random")
+class RandomAgent:
+    """Plays every legal action with the same probability."""
+
+    name = "random"
+
+    def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
+        """See `agents.base.Agent.act`."""
+        out = np.empty(mask.shape[0], dtype=np.int64)
+        _random(np.ascontiguousarray(mask, dtype=np.int8), rng, out)
+        return out
+
+
+@kernel
+def _greedy(views, mask, early, late, early_draws, out):
+    after = np.zeros(NUM_CARDS, dtype=np.int64)
+    for i in range(views.size):
+        v = views[i]
+        phase = v.phase
+        if phase == DRAW_STOCK:
+            out[i] = DRAW
+        elif phase != THROW:
+            keeps = least_after_discard(v.hand | bit(v.upcard), np.int64(v.upcard))
+            if keeps < least_deadwood(v.hand):
+                out[i] = TAKE
+            else:
+                out[i] = DRAW if phase == DRAW_ANY else PASS
+        elif mask[i, BIG_GIN]:
+            out[i] = BIG_GIN
+        else:
+            banned = np.int64(NO_CARD) if v.rules.rediscard else np.int64(v.taken)
+            least = deadwood_without(v.hand, banned, 1, after)
+            best = -1
+            cards = v.hand
+            while cards != _U0:
+                card = lowest(cards)
+                cards &= cards - _U1
+                if card != banned and after[card] == least and (best < 0 or card % NUM_RANKS >= best % NUM_RANKS):
+                    best = card
+            # Draws alternate and the mover made the last one.
+            own_draws = (v.draws + 1) // 2
+            threshold = early if own_draws <= early_draws else late
+            out[i] = KNOCK + best if least <= threshold and mask[i, KNOCK + best] else DISCARD + best
+
+
+@register("greedy")
+class GreedyAgent:
+    """Least deadwood now.
+
+    Takes the upcard or discard if that lowers the best deadwood it can keep after throwing another card, otherwise
+    draws from the stock. Throws what leaves the least deadwood, the highest rank among equals (then the last suit of
+    S H D C). Knocks as soon as it may with that throw and at most ``knock`` deadwood; declares gin and big gin.
+
+    Args:
+        knock: Most deadwood to knock with, points.
+        early_draws: Own draws in a hand during which ``knock`` holds.
+        late_knock: Most deadwood to knock with from then on, points.
+    """
+
+    def __init__(self, knock: int = 100, early_draws: int = 1000, late_knock: int = 0) -> None:
+        """Checks and keeps the knock rule."""
+        for option, value in (("knock", knock), ("early_draws", early_draws), ("late_knock", late_knock)):
+            if value < 0:
+                raise ValueError(f"agent 'greedy': {option} is {value}; expected 0 or more")
+        self.knock, self.early_draws, self.late_knock = knock, early_draws, late_knock
+        options = f"knock={knock}" if knock != 100 else ""
+        if early_draws != 1000:
+            options = f"knock={knock},early_draws={early_draws},late_knock={late_knock}"
+        self.name = "greedy" + (":" + options if options else "")
+
+    def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
+        """See `agents.base.Agent.act`."""
+        out = np.empty(view.size, dtype=np.int64)
+        mask = np.ascontiguousarray(mask, dtype=np.int8)
+        _greedy(np.ascontiguousarray(view), mask, self.knock, self.late_knock, self.early_draws, out)
+        return out
+
+
+@register("gin-only")
+def gin_only() -> GreedyAgent:
+    """Greedy that never knocks short of gin."""
+    agent = GreedyAgent(knock=0)
+    agent.name = "gin-only"
+    return agent
+
+
+@register("early-knock")
+def early_knock() -> GreedyAgent:
+    """Greedy that knocks before its sixth draw and later only goes gin."""
+    agent = GreedyAgent(knock=100, early_draws=5, late_knock=0)
+    agent.name = "early-knock"
+    return agent

@@ -1,0 +1,645 @@
+"""The engine: deal, legal, step, over N tables at once, compiled, in place.
+
+The order of a deck is a pure function of (seed, table, hand number), so it is the same on 1 table or 4,096; nothing
+else here is random. An illegal action raises `IllegalAction` before any table has changed.
+
+    >>> from gin_env import engine
+    >>> tables = engine.new_tables("cardpuzzle", 2, seed=7)
+    >>> engine.legal(tables)[:, :3].tolist()     # pass, draw, take
+    [[1, 0, 1], [1, 0, 1]]
+    >>> points, over = engine.step(tables, [0, 0])
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gin_env._compile import count, kernel, lowest
+from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE, action_name
+from gin_env.cards import CARD_POINTS, NO_CARD, NUM_CARDS, NUM_RANKS, cards_text
+from gin_env.melds import (
+    arrange_hand,
+    bit,
+    defend_hand,
+    least_deadwood,
+    num_set_choices,
+    run_loose,
+    set_choice,
+    set_ranks,
+    thrown_loose,
+)
+from gin_env.rules import CODES, Rules, as_rules
+from gin_env.tables import (
+    BIG_GINNED,
+    DEAD,
+    DRAW_ANY,
+    DRAW_STOCK,
+    ENDINGS,
+    GINNED,
+    KNOCKED,
+    NOBODY,
+    OFFER,
+    OFFER_DEALER,
+    OVER,
+    PHASES,
+    PLAYING,
+    THROW,
+    TIED,
+    TRUNCATED,
+    UNDERCUT,
+    Tables,
+    empty_tables,
+)
+
+# What a step says of each table.
+GOING_ON = 0
+HAND_ENDED = 1  # and the match goes on with another hand
+EPISODE_ENDED = 2  # a single hand, or the whole match
+
+NO_ACTION = -1  # leaves a table as it is
+
+_U0 = np.uint64(0)
+_U1 = np.uint64(1)
+_POINTS = CARD_POINTS.astype(np.int64)
+_RANDOM_DEALER = CODES["random"]
+_TIE_UNDERCUTS = CODES["undercut"]
+_SAME, _WINNER = CODES["same"], CODES["winner"]
+_DOUBLE_ALL = CODES["all"]
+
+
+class IllegalAction(ValueError):
+    """An action that the rules do not allow now. Nothing has changed.
+
+    Attributes:
+        table: Row of the table.
+        seat: Seat to move, or -1 when the hand is over.
+        action: The refused action's id.
+        legal: Ids of the legal actions.
+    """
+
+    def __init__(self, table: int, seat: int, action: int, legal: Sequence[int], phase: str) -> None:
+        """Composes the message from what was asked and what is legal."""
+        self.table, self.seat, self.action, self.legal = table, seat, action, tuple(legal)
+        known = 0 <= action < NUM_ACTIONS
+        asked = f"{action_name(action)!r} (action {action})" if known else f"action {action}, which does not exist,"
+        if seat == NOBODY:
+            message = f"table {table}: {asked} is illegal: the hand is over; deal or reset first"
+        else:
+            names = ", ".join(action_name(a) for a in self.legal)
+            message = f"table {table}: seat {seat} may not play {asked} in phase {phase!r}; legal: {names}"
+        super().__init__(message)
+
+
+# --------------------------------------------------------------------------------------------------------- dealing
+
+
+@kernel
+def mix(key, number):
+    """A 64-bit hash of a key and a number (the finalizer of splitmix64, Steele et al. 2014)."""
+    x = key + np.uint64(0x9E3779B97F4A7C15) * (number + _U1)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@kernel
+def below(key, number, bound):
+    """A uniform integer of 0 to ``bound - 1`` from (key, number); the bias is under 2**-25."""
+    return np.int64(((mix(key, number) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@kernel
+def pack_of(rules):
+    """The mask of all cards in play."""
+    pack = _U0
+    for suit in range(rules.suits):
+        pack |= ((_U1 << np.uint64(rules.ranks)) - _U1) << np.uint64(suit * NUM_RANKS)
+    return pack
+
+
+@kernel
+def shuffle_deck(t, key):
+    """Writes the deck of one hand: a Fisher-Yates shuffle driven by the hash of its key."""
+    rules = t.rules
+    deck = t.deck
+    size = 0
+    for suit in range(rules.suits):
+        for rank in range(rules.ranks):
+            deck[size] = suit * NUM_RANKS + rank
+            size += 1
+    for last in range(size - 1, 0, -1):
+        other = below(key, np.uint64(last), last + 1)
+        deck[last], deck[other] = deck[other], deck[last]
+
+
+@kernel
+def start_hand(t, dealer):
+    """Deals the deck of the table: one card each in turn, the non-dealer first, then the upcard."""
+    rules = t.rules
+    t.dealer = dealer
+    t.mover = 1 - dealer
+    t.phase = OFFER
+    for seat in range(2):
+        t.hands[seat] = _U0
+        t.known[seat] = _U0
+        t.thrown[seat] = _U0
+        t.declined[seat] = _U0
+    for place in range(2 * rules.hand_size):
+        seat = 1 - dealer if place % 2 == 0 else dealer
+        t.hands[seat] |= bit(t.deck[place])
+    upcard = np.int64(t.deck[2 * rules.hand_size])
+    t.pile[0] = upcard
+    t.pile_by[0] = NOBODY
+    t.pile_size = 1
+    t.stock_at = 2 * rules.hand_size + 1
+    t.taken = NO_CARD
+    t.drawn = NO_CARD
+    t.draws = 0
+    t.num_moves = 0
+    t.limit = rules.knock_limit
+    t.doubled = False
+    if rules.oklahoma:
+        t.limit = 0 if upcard % NUM_RANKS == 0 else _POINTS[upcard]
+        t.doubled = rules.double_spades != 0 and upcard < NUM_RANKS
+
+
+@kernel
+def deal_next(t):
+    """Deals the table's next hand: of the running match, or the first of a new episode."""
+    rules = t.rules
+    last_dealer = np.int64(t.dealer)
+    first = t.hand_number < 0 or not t.to_target or t.match_winner != NOBODY
+    t.hand_number += 1
+    key = mix(t.key, np.uint64(t.hand_number))
+    shuffle_deck(t, key)
+    if first:
+        t.scores[0] = 0
+        t.scores[1] = 0
+        t.match_winner = NOBODY
+        dealer = np.int64(rules.first_dealer)
+        if dealer == _RANDOM_DEALER:
+            # A number that the shuffle of 52 cards does not use.
+            dealer = below(key, np.uint64(NUM_CARDS), 2)
+    elif t.ending == DEAD or t.ending == TRUNCATED or rules.next_dealer == _SAME:
+        dealer = last_dealer
+    elif rules.next_dealer == _WINNER:
+        dealer = np.int64(t.winner) if t.winner != NOBODY else last_dealer
+    else:
+        dealer = 1 - last_dealer
+    start_hand(t, dealer)
+
+
+# ----------------------------------------------------------------------------------------------------------- legal
+
+
+@kernel
+def knock_discards(hand, limit, allowed):
+    """The cards of ``allowed`` that leave at most ``limit`` deadwood when thrown, as a mask."""
+    knocks = _U0
+    ranks = set_ranks(hand)
+    choices = num_set_choices(hand, ranks) if ranks else 1
+    for choice in range(choices):
+        rest = hand & ~set_choice(hand, ranks, choice) if choice else hand
+        total = run_loose(rest)
+        # Throwing a card saves at most its ten points.
+        if total - 10 <= limit:
+            cards = rest & allowed
+            while cards != _U0:
+                card = lowest(cards)
+                cards &= cards - _U1
+                if total + thrown_loose(rest, card) <= limit:
+                    knocks |= bit(card)
+    return knocks
+
+
+@kernel
+def throwable(t):
+    """The cards that the mover may throw in this turn."""
+    hand = t.hands[t.mover]
+    if t.taken != NO_CARD and not t.rules.rediscard:
+        return hand & ~bit(t.taken)
+    return hand
+
+
+@kernel
+def may_big_gin(t):
+    """Whether the mover, in phase THROW, may declare big gin."""
+    return t.rules.big_gin_bonus >= 0 and least_deadwood(t.hands[t.mover]) == 0
+
+
+@kernel
+def is_legal(t, action):
+    """Whether the mover of the table may play ``action``."""
+    phase = t.phase
+    if phase == OFFER or phase == OFFER_DEALER:
+        return action == PASS or action == TAKE
+    if phase == DRAW_STOCK:
+        return action == DRAW
+    if phase == DRAW_ANY:
+        return action == DRAW or action == TAKE
+    if phase != THROW or action < DISCARD:
+        return False
+    if action < KNOCK:
+        return (throwable(t) & bit(action - DISCARD)) != _U0
+    if action < BIG_GIN:
+        thrown = bit(action - KNOCK) & throwable(t)
+        return thrown != _U0 and least_deadwood(t.hands[t.mover] & ~thrown) <= t.limit
+    return action == BIG_GIN and may_big_gin(t)
+
+
+@kernel
+def write_legal(t, out):
+    """Writes the mask of legal actions of the table's mover into ``out`` (108,)."""
+    out[:] = 0
+    phase = t.phase
+    if phase == OFFER or phase == OFFER_DEALER:
+        out[PASS] = 1
+        out[TAKE] = 1
+    elif phase == DRAW_STOCK:
+        out[DRAW] = 1
+    elif phase == DRAW_ANY:
+        out[DRAW] = 1
+        out[TAKE] = 1
+    elif phase == THROW:
+        hand = t.hands[t.mover]
+        cards = throwable(t)
+        knocks = knock_discards(hand, np.int64(t.limit), cards)
+        while cards != _U0:
+            out[DISCARD + lowest(cards)] = 1
+            cards &= cards - _U1
+        if knocks != _U0:
+            while knocks != _U0:
+                out[KNOCK + lowest(knocks)] = 1
+                knocks &= knocks - _U1
+            if may_big_gin(t):
+                out[BIG_GIN] = 1
+
+
+# ------------------------------------------------------------------------------------------------------------ step
+
+
+@kernel
+def score(rules, doubled, ending, knocker_deadwood, defender_deadwood):
+    """Scores a knock, gin or big gin.
+
+    Args:
+        rules: A row of `RULES_DTYPE`.
+        doubled: Whether the hand's spade upcard doubles it.
+        ending: KNOCKED, GINNED or BIG_GINNED, as declared.
+        knocker_deadwood: Points left to the knocker.
+        defender_deadwood: Points left to the defender after layoffs.
+
+    Returns:
+        The ending (KNOCKED may become UNDERCUT or TIED), 1 if the knocker won, -1 if the defender did or 0, and the
+        points won.
+    """
+    factor = 2 if doubled else 1
+    bonus_factor = 2 if doubled and rules.double_spades == _DOUBLE_ALL else 1
+    if ending == GINNED:
+        return ending, 1, factor * defender_deadwood + bonus_factor * rules.gin_bonus
+    if ending == BIG_GINNED:
+        return ending, 1, factor * defender_deadwood + bonus_factor * rules.big_gin_bonus
+    difference = defender_deadwood - knocker_deadwood
+    if difference > 0:
+        return KNOCKED, 1, factor * difference
+    if difference < 0 or rules.tie == _TIE_UNDERCUTS:
+        return UNDERCUT, -1, -factor * difference + bonus_factor * rules.undercut_bonus
+    return TIED, 0, 0
+
+
+@kernel
+def end_hand(t, ending, winner, points):
+    """Books the result of the table's hand and says whether its episode is over."""
+    t.phase = OVER
+    t.ending = ending
+    t.winner = winner
+    t.points = points
+    t.num_turns = t.draws
+    for seat in range(2):
+        t.final_hands[seat] = t.hands[seat]
+    if winner != NOBODY:
+        t.scores[winner] += points
+        if t.to_target and t.scores[winner] >= t.rules.target:
+            t.match_winner = winner
+    return EPISODE_ENDED if not t.to_target or t.match_winner != NOBODY else HAND_ENDED
+
+
+@kernel
+def end_unscored(t, ending):
+    """Ends a dead or truncated hand: both hands as they would best be laid, no points."""
+    t.knocker = NOBODY
+    pack = pack_of(t.rules)
+    t.layoffs[:] = _U0
+    for seat in range(2):
+        t.deadwood[seat] = arrange_hand(t.hands[seat], pack, t.melds[seat])
+    return end_hand(t, ending, NOBODY, 0)
+
+
+@kernel
+def end_knock(t, declared):
+    """Lays the knocker's melds, defends, scores. ``declared`` is KNOCKED or BIG_GINNED."""
+    knocker = np.int64(t.mover)
+    defender = 1 - knocker
+    rules = t.rules
+    mine = arrange_hand(t.hands[knocker], pack_of(rules), t.melds[knocker])
+    ending = GINNED if declared == KNOCKED and mine == 0 else declared
+    theirs = defend_hand(
+        t.hands[defender], t.melds[knocker], ending != KNOCKED, t.melds[defender], t.layoffs
+    )
+    t.knocker = knocker
+    t.deadwood[knocker] = mine
+    t.deadwood[defender] = theirs
+    ending, sign, points = score(rules, t.doubled, ending, mine, theirs)
+    winner = NOBODY if sign == 0 else knocker if sign > 0 else defender
+    return end_hand(t, ending, winner, points)
+
+
+@kernel
+def play(t, action):
+    """Plays a legal action and says how the table stands: GOING_ON, HAND_ENDED or EPISODE_ENDED."""
+    mover = np.int64(t.mover)
+    t.moves[t.num_moves] = action
+    t.num_moves += 1
+    if action == PASS:
+        t.declined[mover] |= bit(t.pile[0])
+        t.phase = OFFER_DEALER if t.phase == OFFER else DRAW_STOCK
+        t.mover = 1 - mover
+        return GOING_ON
+    if action == DRAW:
+        if t.phase == DRAW_ANY and t.pile_size > 0:
+            t.declined[mover] |= bit(t.pile[t.pile_size - 1])
+        card = t.deck[t.stock_at]
+        t.stock_at += 1
+        t.hands[mover] |= bit(card)
+        t.drawn = card
+        t.draws += 1
+        t.phase = THROW
+        return GOING_ON
+    if action == TAKE:
+        t.pile_size -= 1
+        card = t.pile[t.pile_size]
+        t.hands[mover] |= bit(card)
+        t.known[mover] |= bit(card)
+        t.taken = card
+        t.draws += 1
+        t.phase = THROW
+        return GOING_ON
+    if action == BIG_GIN:
+        return end_knock(t, BIG_GINNED)
+    card = action - KNOCK if action >= KNOCK else action - DISCARD
+    t.hands[mover] &= ~bit(card)
+    t.known[mover] &= ~bit(card)
+    t.thrown[mover] |= bit(card)
+    t.pile[t.pile_size] = card
+    t.pile_by[t.pile_size] = mover
+    t.pile_size += 1
+    t.taken = NO_CARD
+    t.drawn = NO_CARD
+    if action >= KNOCK:
+        return end_knock(t, KNOCKED)
+    rules = t.rules
+    if rules.deck_size - t.stock_at <= rules.stock_floor:
+        return end_unscored(t, DEAD)
+    if t.draws >= rules.draw_cap:
+        return end_unscored(t, TRUNCATED)
+    t.phase = DRAW_ANY
+    t.mover = 1 - mover
+    return GOING_ON
+
+
+# ------------------------------------------------------------------------------------------------- batched kernels
+
+
+@kernel
+def _mix_keys(seed, numbers, out):
+    for i in range(numbers.size):
+        out[i] = mix(seed, numbers[i])
+
+
+@kernel
+def _deal(t, rows):
+    for row in rows:
+        deal_next(t[row])
+
+
+@kernel
+def _deal_decks(t, rows, decks, dealers):
+    for k in range(rows.size):
+        row = rows[k]
+        # The match's bookkeeping first, then the given deck over the shuffled one.
+        deal_next(t[row])
+        t[row].deck[: decks.shape[1]] = decks[k]
+        start_hand(t[row], np.int64(t[row].dealer if dealers[k] < 0 else dealers[k]))
+
+
+@kernel
+def _legal(t, out):
+    for i in range(t.size):
+        write_legal(t[i], out[i])
+
+
+@kernel
+def _step(t, actions, redeal, points, over):
+    """Plays all actions, or none: returns the row of the first illegal one, or -1."""
+    for i in range(actions.size):
+        if actions[i] != NO_ACTION and not is_legal(t[i], actions[i]):
+            return i
+    for i in range(actions.size):
+        points[i, 0] = 0
+        points[i, 1] = 0
+        over[i] = GOING_ON
+        if actions[i] == NO_ACTION:
+            continue
+        over[i] = play(t[i], np.int64(actions[i]))
+        if over[i] != GOING_ON:
+            winner = np.int64(t[i].winner)
+            if winner != NOBODY:
+                points[i, winner] = t[i].points
+                points[i, 1 - winner] = -t[i].points
+            if redeal:
+                deal_next(t[i])
+    return -1
+
+
+# -------------------------------------------------------------------------------------------------- public functions
+
+
+def mix_keys(seed: int, numbers: np.ndarray) -> np.ndarray:
+    """Returns one 64-bit key for each number: (N,) uint64, a pure function of (seed, number).
+
+    Raises:
+        ValueError: If ``seed`` is not 0 to 2**64 - 1.
+    """
+    if not 0 <= int(seed) < 1 << 64:
+        raise ValueError(f"seed is {seed}; expected 0 to 2**64 - 1")
+    numbers = np.ascontiguousarray(numbers, dtype=np.uint64)
+    out = np.empty(numbers.shape, dtype=np.uint64)
+    _mix_keys(np.uint64(seed), numbers, out)
+    return out
+
+
+def new_tables(rules: Rules | str, size: int, *, seed: int = 0, first: int = 0, match: bool = False) -> Tables:
+    """Deals ``size`` tables: those numbered ``first`` to ``first + size - 1`` of the seed.
+
+    Args:
+        rules: Rules, or the name of a preset.
+        size: Number of tables.
+        seed: Decides every deck of every table, whatever the batch size.
+        first: Number of the first table.
+        match: Whether hands go on to the rules' target; otherwise a hand is an episode.
+
+    Raises:
+        ValueError: If the seed or size is out of range, or the engine does not play these rules.
+    """
+    rules = as_rules(rules)
+    if size < 1:
+        raise ValueError(f"size is {size}; expected at least 1 table")
+    for field, played in (("wall", "dead"), ("knocker_melds", "auto"), ("layoffs", "best")):
+        if getattr(rules, field) != played:
+            raise ValueError(f"rules: {field}={getattr(rules, field)!r} is not played yet; expected {played!r}")
+    for field in ("swap_cap", "take_cap"):
+        if getattr(rules, field) is not None:
+            raise ValueError(f"rules: {field}={getattr(rules, field)} is not played yet; expected None")
+    tables = empty_tables(rules, size, match)
+    tables["key"][:] = mix_keys(seed, np.arange(first, first + size, dtype=np.uint64))
+    deal(tables)
+    return tables
+
+
+def deal(
+    tables: Tables,
+    rows: ArrayLike | None = None,
+    decks: ArrayLike | None = None,
+    dealers: ArrayLike | None = None,
+) -> None:
+    """Deals the next hand at some tables, of the running match or of a new episode.
+
+    Args:
+        tables: Changed in place.
+        rows: (K,) table rows; all by default.
+        decks: (K, cards in the pack) card orders in place of shuffled ones: alternately to the non-dealer and the
+            dealer, then the upcard, then the stock from its top.
+        dealers: (K,) seats; only with ``decks``. By default the rules decide.
+
+    Raises:
+        ValueError: If a deck is not an order of the pack, or a row or dealer does not exist.
+    """
+    size = tables.size
+    rows = np.arange(size) if rows is None else np.atleast_1d(np.asarray(rows, dtype=np.int64))
+    if rows.size and not (0 <= rows.min() and rows.max() < size):
+        raise ValueError(f"rows {rows.min()} to {rows.max()} do not fit; expected 0 to {size - 1}")
+    if decks is None:
+        if dealers is not None:
+            raise ValueError("dealers are given without decks")
+        _deal(tables, rows)
+        return
+    decks = np.atleast_2d(np.asarray(decks, dtype=np.int8))
+    pack = sorted(tables_pack(tables))
+    if decks.shape != (rows.size, len(pack)) or not (np.sort(decks, axis=1) == pack).all():
+        raise ValueError(f"decks of shape {decks.shape} are not {rows.size} orders of the pack's {len(pack)} cards")
+    seats = np.full(rows.size, -1) if dealers is None else np.atleast_1d(np.asarray(dealers, dtype=np.int64))
+    if dealers is not None and (seats.shape != rows.shape or not np.isin(seats, (0, 1)).all()):
+        raise ValueError(f"dealers are {seats.tolist()}; expected {rows.size} seats of 0 or 1")
+    _deal_decks(tables, rows, decks, seats)
+
+
+def tables_pack(tables: Tables) -> list[int]:
+    """The card ids in play."""
+    rules = tables["rules"][0]
+    return [suit * NUM_RANKS + rank for suit in range(rules["suits"]) for rank in range(rules["ranks"])]
+
+
+def legal(tables: Tables, out: np.ndarray | None = None) -> np.ndarray:
+    """Returns the mask of each mover's legal actions, all zero where the hand is over.
+
+    Args:
+        tables: N tables.
+        out: (N, 108) int8 to write into.
+    """
+    if out is None:
+        out = np.empty((tables.size, NUM_ACTIONS), dtype=np.int8)
+    _legal(tables, out)
+    return out
+
+
+def legal_actions(tables: Tables, row: int = 0) -> list[int]:
+    """Returns the ids of the legal actions at one table."""
+    out = np.empty(NUM_ACTIONS, dtype=np.int8)
+    write_legal(tables[row], out)
+    return np.flatnonzero(out).tolist()
+
+
+def step(
+    tables: Tables,
+    actions: ArrayLike,
+    *,
+    redeal: bool = False,
+    points: np.ndarray | None = None,
+    over: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Plays one action at each table.
+
+    Args:
+        tables: Changed in place.
+        actions: (N,) integers; -1 leaves a table as it is.
+        redeal: Whether to deal the next hand at once where one has ended; its result stays in the result fields.
+        points: (N, 2) int32 to write into.
+        over: (N,) int8 to write into.
+
+    Returns:
+        The points of each seat from hands that ended in this step, (N, 2) int32, zero-sum; and how each table stands,
+        (N,) int8: GOING_ON, HAND_ENDED (the match goes on) or EPISODE_ENDED.
+
+    Raises:
+        IllegalAction: If an action is illegal; then no table has changed.
+        ValueError: If the actions do not fit the tables.
+    """
+    size = tables.size
+    actions = np.ascontiguousarray(actions)
+    if actions.shape != (size,) or actions.dtype.kind not in "iu":
+        raise ValueError(f"actions are {actions.dtype} of shape {actions.shape}; expected integers of shape ({size},)")
+    if points is None:
+        points = np.empty((size, 2), dtype=np.int32)
+    if over is None:
+        over = np.empty(size, dtype=np.int8)
+    bad = _step(tables, actions.astype(np.int64, copy=False), redeal, points, over)
+    if bad >= 0:
+        phase = PHASES[tables["phase"][bad]]
+        seat = NOBODY if phase == "over" else int(tables["mover"][bad])
+        raise IllegalAction(bad, seat, int(actions[bad]), legal_actions(tables, bad), phase)
+    return points, over
+
+
+class Result(NamedTuple):
+    """How the last hand of a table ended, for people and logs."""
+
+    ending: str  # one of gin_env.tables.ENDINGS
+    knocker: int | None  # seat
+    winner: int | None  # seat
+    points: int
+    deadwood: tuple[int, int]  # by seat, after layoffs
+    melds: tuple[tuple[str, ...], tuple[str, ...]]  # by seat, cards as text
+    layoffs: tuple[str, ...]  # the defender's cards on each of the knocker's melds, as text
+    turns: int
+
+
+def result(tables: Tables, row: int = 0) -> Result | None:
+    """Returns how the last hand that ended at a table went, or None before the first."""
+    ending = int(tables["ending"][row])
+    if ending == PLAYING:
+        return None
+    knocker, winner = int(tables["knocker"][row]), int(tables["winner"][row])
+    melds = [tuple(cards_text(int(meld)) for meld in tables["melds"][row, seat] if meld) for seat in range(2)]
+    count_melds = len(melds[knocker]) if knocker != NOBODY else 0
+    return Result(
+        ending=ENDINGS[ending],
+        knocker=None if knocker == NOBODY else knocker,
+        winner=None if winner == NOBODY else winner,
+        points=int(tables["points"][row]),
+        deadwood=(int(tables["deadwood"][row, 0]), int(tables["deadwood"][row, 1])),
+        melds=(melds[0], melds[1]),
+        layoffs=tuple(cards_text(int(cards)) for cards in tables["layoffs"][row, :count_melds]),
+        turns=int(tables["num_turns"][row]),
+    )

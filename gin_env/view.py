@@ -1,0 +1,363 @@
+"""What one seat may know, and its encoding as an observation vector.
+
+`View` is the only door between a game and a player. `observe` opens it for one seat of each table, `encode` writes it
+as numbers for a network. Both are free of anything the seat has not seen: shuffle the hidden cards and not a bit
+changes (a test does).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gin_env._compile import count, kernel, lowest
+from gin_env.actions import NUM_ACTIONS
+from gin_env.cards import NO_CARD, NUM_CARDS
+from gin_env.engine import pack_of, write_legal
+from gin_env.melds import MAX_MELDS, bit, deadwood_without, least_deadwood
+from gin_env.rules import RULES_DTYPE
+from gin_env.tables import DRAW_STOCK, NOBODY, OVER, PLAYING, THROW, Tables
+
+# Who threw a card of the discard pile, as one seat sees it.
+OWN, OPPONENT, DEALT = 0, 1, -1
+
+
+# (name, type, shape in each row, meaning). Masks are card sets, cards are ids or -1.
+VIEW_FIELDS = (
+    ("rules", RULES_DTYPE, (), "the rules played"),
+    ("seat", np.int8, (), "whose view this is"),
+    ("to_move", np.bool_, (), "whether that seat is to move"),
+    ("is_dealer", np.bool_, (), "whether that seat is the dealer"),
+    ("doubled", np.bool_, (), "whether a spade upcard doubles this hand"),
+    ("phase", np.int8, (), "gin_env.tables.OFFER to OVER"),
+    ("opponent_cards", np.int8, (), "number of cards in the opponent's hand"),
+    ("upcard", np.int8, (), "top of the discard pile"),
+    ("taken", np.int8, (), "card that the mover took from the pile in this turn"),
+    ("drawn", np.int8, (), "card that this seat drew from the stock in this turn"),
+    ("limit", np.int16, (), "most deadwood to knock with in this hand, points"),
+    ("draws", np.int16, (), "cards drawn in this hand by both"),
+    ("stock", np.int16, (), "cards left in the stock"),
+    ("pile_size", np.int16, (), "cards in the discard pile"),
+    ("hand", np.uint64, (), "own cards"),
+    ("own_known", np.uint64, (), "own cards that the opponent has seen being taken"),
+    ("opponent_known", np.uint64, (), "cards known to be in the opponent's hand; all of it once it is shown"),
+    ("own_thrown", np.uint64, (), "cards thrown by oneself in this hand, also those taken up since"),
+    ("opponent_thrown", np.uint64, (), "the same for the opponent"),
+    ("own_declined", np.uint64, (), "cards of the pile that one could have taken and did not"),
+    ("opponent_declined", np.uint64, (), "the same for the opponent"),
+    ("pile", np.int8, (NUM_CARDS,), "discard pile from the bottom, -1 above its top"),
+    ("pile_by", np.int8, (NUM_CARDS,), "who threw each: OWN, OPPONENT, or DEALT for the first upcard"),
+    ("own_score", np.int32, (), "match points"),
+    ("opponent_score", np.int32, (), "match points"),
+    ("target", np.int32, (), "points that win the match; 0 where a hand is an episode"),
+    # Once the hand is over; until then PLAYING, 0, -1 and no cards.
+    ("ending", np.int8, (), "gin_env.tables.PLAYING to TRUNCATED"),
+    ("own_points", np.int32, (), "points won (negative: lost) in this hand"),
+    ("own_deadwood", np.int16, (), "after layoffs"),
+    ("opponent_deadwood", np.int16, (), "after layoffs"),
+    ("own_melds", np.uint64, (MAX_MELDS,), "as laid down"),
+    ("opponent_melds", np.uint64, (MAX_MELDS,), "as laid down"),
+    ("layoffs", np.uint64, (MAX_MELDS,), "the defender's cards on each of the knocker's melds"),
+)
+VIEW_DTYPE = np.dtype([(name, kind, shape) for name, kind, shape, _ in VIEW_FIELDS], align=True)
+
+View = np.ndarray  # (N,) VIEW_DTYPE
+
+
+@kernel
+def observe_row(t, seat, v):
+    """Writes what ``seat`` of a table may know into a row of the view."""
+    other = 1 - seat
+    v.rules = t.rules
+    over = t.phase == OVER
+    moves = not over and t.mover == seat
+    v.seat = seat
+    v.to_move = moves
+    v.is_dealer = t.dealer == seat
+    v.phase = t.phase
+    v.limit = t.limit
+    v.doubled = t.doubled
+    v.draws = t.draws
+    v.stock = t.rules.deck_size - t.stock_at
+    v.hand = t.hands[seat]
+    v.own_known = t.known[seat]
+    v.opponent_known = t.hands[other] if over else t.known[other]
+    v.opponent_cards = count(t.hands[other])
+    v.own_thrown = t.thrown[seat]
+    v.opponent_thrown = t.thrown[other]
+    v.own_declined = t.declined[seat]
+    v.opponent_declined = t.declined[other]
+    size = t.pile_size
+    for k in range(NUM_CARDS):
+        by = t.pile_by[k]
+        v.pile[k] = t.pile[k] if k < size else NO_CARD
+        v.pile_by[k] = DEALT if by == NOBODY or k >= size else OWN if by == seat else OPPONENT
+    v.pile_size = size
+    v.upcard = t.pile[size - 1] if size > 0 else NO_CARD
+    v.taken = t.taken
+    v.drawn = t.drawn if moves else NO_CARD
+    v.own_score = t.scores[seat]
+    v.opponent_score = t.scores[other]
+    v.target = t.rules.target if t.to_target else 0
+    v.ending = t.ending if over else PLAYING
+    v.own_points = 0
+    v.own_deadwood = t.deadwood[seat] if over else -1
+    v.opponent_deadwood = t.deadwood[other] if over else -1
+    if over and t.winner != NOBODY:
+        v.own_points = t.points if t.winner == seat else -t.points
+    for k in range(MAX_MELDS):
+        v.own_melds[k] = t.melds[seat, k] if over else _U0
+        v.opponent_melds[k] = t.melds[other, k] if over else _U0
+        v.layoffs[k] = t.layoffs[k] if over else _U0
+
+
+@kernel
+def _observe(t, seats, v):
+    for i in range(seats.size):
+        observe_row(t[i], np.int64(seats[i]), v[i])
+
+
+def observe(tables: Tables, seats: ArrayLike | None = None, out: View | None = None) -> View:
+    """Returns the view of one seat at each table.
+
+    Args:
+        tables: N tables.
+        seats: (N,) seats, or one seat for all; by default each table's mover.
+        out: A view of N rows to write into.
+
+    Raises:
+        ValueError: If a seat is not 0 or 1.
+    """
+    if out is None:
+        out = np.empty(tables.size, dtype=VIEW_DTYPE)
+    _observe(tables, _as_seats(tables, seats), out)
+    return out
+
+
+def _as_seats(tables: Tables, seats: ArrayLike | None) -> np.ndarray:
+    if seats is None:
+        return np.ascontiguousarray(tables["mover"])
+    seats = np.ascontiguousarray(np.broadcast_to(np.asarray(seats, dtype=np.int8), tables.shape))
+    if not ((seats == 0) | (seats == 1)).all():
+        raise ValueError(f"seats are {np.unique(seats).tolist()}; expected 0 or 1")
+    return seats
+
+
+# ------------------------------------------------------------------------------------------------------- observation
+
+OBSERVATION_VERSION = 1
+
+# (name, size, meaning) in the order of the vector. Those of 52 numbers come first, so that the head of the vector
+# reshapes to (planes, 4, 13).
+PLANES = (
+    ("hand", "1 for each own card"),
+    ("own_known", "1 for each own card that the opponent has seen being taken"),
+    ("opponent_known", "1 for each card known to be in the opponent's hand"),
+    ("unseen", "1 for each card that may be in the stock or in the opponent's hand unseen"),
+    ("own_pile", "cards of the pile thrown by oneself: 1 for the top of the pile, 1/64 less for each card above"),
+    ("opponent_pile", "the same for the opponent"),
+    ("opponent_declined", "1 for each card that the opponent could have taken from the pile and did not"),
+    ("upcard", "1 for the top of the discard pile"),
+    ("taken", "1 for the card that the mover took from the pile in this turn"),
+    ("deadwood_after", "tens of points left after throwing this card; before the draw: after taking the upcard first"),
+)
+SCALARS = (
+    ("offer", "1 in the non-dealer's upcard offer"),
+    ("offer_dealer", "1 in the dealer's upcard offer"),
+    ("draw_stock", "1 when only the stock may be drawn"),
+    ("draw", "1 when stock or top discard may be drawn"),
+    ("throw", "1 when a card must be thrown"),
+    ("to_move", "1 when this seat is to move"),
+    ("is_dealer", "1 for the dealer"),
+    ("doubled", "1 when a spade upcard doubles the hand"),
+    ("limit", "knock limit, tens of points"),
+    ("stock", "cards left in the stock, of 32"),
+    ("draws", "cards drawn in this hand, of 32"),
+    ("deadwood", "tens of points: least deadwood now, of eleven cards after the best discard"),
+    ("take_saves", "tens of points by which taking the upcard and throwing another card lowers the deadwood"),
+    ("opponent_known_count", "known cards in the opponent's hand, of 10"),
+    ("own_score", "own match score, of the target"),
+    ("opponent_score", "opponent's match score, of the target"),
+    ("match", "1 when hands go on to a target"),
+)
+NUM_PLANES = len(PLANES)
+NUM_SCALARS = len(SCALARS)
+OBSERVATION_SIZE = NUM_PLANES * NUM_CARDS + NUM_SCALARS
+# Where each field begins in the vector.
+PLANE = {name: index * NUM_CARDS for index, (name, _) in enumerate(PLANES)}
+SCALAR = {name: NUM_PLANES * NUM_CARDS + index for index, (name, _) in enumerate(SCALARS)}
+
+_U0 = np.uint64(0)
+_U1 = np.uint64(1)
+_HAND, _OWN_KNOWN, _OPPONENT_KNOWN, _UNSEEN = (
+    PLANE[name] for name in ("hand", "own_known", "opponent_known", "unseen")
+)
+_PILE = (PLANE["own_pile"], PLANE["opponent_pile"])
+_DECLINED, _UPCARD, _TAKEN, _AFTER = (
+    PLANE[name] for name in ("opponent_declined", "upcard", "taken", "deadwood_after")
+)
+_FIRST_SCALAR = NUM_PLANES * NUM_CARDS
+
+
+@kernel
+def _write_plane(mask, out, offset):
+    for card in range(NUM_CARDS):
+        out[offset + card] = np.float32((mask >> np.uint64(card)) & _U1)
+
+
+@kernel
+def _mark(mask, out, offset):
+    """Writes the ones of a plane that is zero; for the sparse planes."""
+    while mask != _U0:
+        out[offset + lowest(mask)] = np.float32(1)
+        mask &= mask - _U1
+
+
+@kernel
+def encode_row(v, out):
+    """Writes a row of a view into ``out`` (OBSERVATION_SIZE,) float32."""
+    out[:] = np.float32(0)
+    hand = v.hand
+    pile_cards = _U0
+    size = v.pile_size
+    for k in range(size):
+        card = v.pile[k]
+        pile_cards |= bit(card)
+        if v.pile_by[k] != DEALT:
+            out[_PILE[v.pile_by[k]] + card] = np.float32(1) - np.float32(size - 1 - k) / np.float32(64)
+    _mark(hand, out, _HAND)
+    _mark(v.own_known, out, _OWN_KNOWN)
+    _mark(v.opponent_known, out, _OPPONENT_KNOWN)
+    _write_plane(pack_of(v.rules) & ~(hand | v.opponent_known | pile_cards), out, _UNSEEN)
+    _mark(v.opponent_declined, out, _DECLINED)
+    if v.upcard != NO_CARD:
+        out[_UPCARD + v.upcard] = np.float32(1)
+    banned = np.int64(NO_CARD)
+    if v.taken != NO_CARD:
+        out[_TAKEN + v.taken] = np.float32(1)
+        if not v.rules.rediscard:
+            banned = np.int64(v.taken)
+
+    # Arithmetic: what each throw would leave, and what the upcard would save.
+    phase = v.phase
+    ten = np.float32(0.1)
+    saves = np.float32(0)
+    after = out[_AFTER : _AFTER + NUM_CARDS]
+    if phase == THROW and v.to_move:
+        deadwood = deadwood_without(hand, banned, ten, after)
+    else:
+        deadwood = least_deadwood(hand)
+        if phase < THROW and phase != DRAW_STOCK and v.upcard != NO_CARD:
+            with_upcard = deadwood_without(hand | bit(v.upcard), np.int64(v.upcard), ten, after)
+            saves = ten * np.float32(deadwood - with_upcard)
+
+    at = _FIRST_SCALAR
+    for k in range(5):
+        out[at + k] = np.float32(phase == k)
+    out[at + 5] = np.float32(v.to_move)
+    out[at + 6] = np.float32(v.is_dealer)
+    out[at + 7] = np.float32(v.doubled)
+    out[at + 8] = ten * np.float32(v.limit)
+    out[at + 9] = np.float32(v.stock) / np.float32(32)
+    out[at + 10] = np.float32(v.draws) / np.float32(32)
+    out[at + 11] = ten * np.float32(deadwood)
+    out[at + 12] = saves
+    out[at + 13] = ten * np.float32(count(v.opponent_known))
+    target = v.target
+    out[at + 14] = np.float32(v.own_score) / np.float32(target) if target > 0 else np.float32(0)
+    out[at + 15] = np.float32(v.opponent_score) / np.float32(target) if target > 0 else np.float32(0)
+    out[at + 16] = np.float32(target > 0)
+
+
+@kernel
+def _encode(v, out):
+    for i in range(v.size):
+        encode_row(v[i], out[i])
+
+
+def encode(view: View, out: np.ndarray | None = None) -> np.ndarray:
+    """Encodes views as observation vectors.
+
+    Args:
+        view: N rows.
+        out: (N, OBSERVATION_SIZE) float32 to write into.
+
+    Returns:
+        (N, OBSERVATION_SIZE) float32; the fields are those of `PLANES` (52 numbers each) and `SCALARS`.
+    """
+    if out is None:
+        out = np.empty((view.size, OBSERVATION_SIZE), dtype=np.float32)
+    _encode(view, out)
+    return out
+
+
+@kernel
+def _look(t, seats, scratch, observations, masks):
+    v = scratch[0]
+    for i in range(t.size):
+        observe_row(t[i], np.int64(seats[i]), v)
+        encode_row(v, observations[i])
+        if v.to_move:
+            write_legal(t[i], masks[i])
+        else:
+            masks[i, :] = 0
+
+
+def look(
+    tables: Tables,
+    seats: ArrayLike | None = None,
+    observations: np.ndarray | None = None,
+    masks: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns observations and action masks in one pass: `encode` of `observe`, and `gin_env.engine.legal`.
+
+    Args:
+        tables: N tables.
+        seats: (N,) seats, or one seat for all; by default each table's mover.
+        observations: (N, OBSERVATION_SIZE) float32 to write into.
+        masks: (N, 108) int8 to write into; all zero where the seat is not to move.
+
+    Raises:
+        ValueError: If a seat is not 0 or 1.
+    """
+    if observations is None:
+        observations = np.empty((tables.size, OBSERVATION_SIZE), dtype=np.float32)
+    if masks is None:
+        masks = np.empty((tables.size, NUM_ACTIONS), dtype=np.int8)
+    _look(tables, _as_seats(tables, seats), np.empty(1, dtype=VIEW_DTYPE), observations, masks)
+    return observations, masks
+
+
+def schema() -> dict[str, object]:
+    """The observation's fields and version, as exported policies carry them."""
+    return {
+        "version": OBSERVATION_VERSION,
+        "size": OBSERVATION_SIZE,
+        "planes": [name for name, _ in PLANES],
+        "scalars": [name for name, _ in SCALARS],
+    }
+
+
+def state(tables: Tables, out: np.ndarray | None = None) -> np.ndarray:
+    """The hidden state, for a centralised critic: both hands and the order of the stock.
+
+    Never part of an observation.
+
+    Returns:
+        (N, 156) float32: seat 0's cards, seat 1's cards, and for each card of the stock 1 for the next to be drawn,
+        1/32 less for each card above it.
+    """
+    if out is None:
+        out = np.empty((tables.size, 3 * NUM_CARDS), dtype=np.float32)
+    _state(tables, out)
+    return out
+
+
+@kernel
+def _state(t, out):
+    for i in range(t.size):
+        row = out[i]
+        _write_plane(t[i].hands[0], row, 0)
+        _write_plane(t[i].hands[1], row, NUM_CARDS)
+        row[2 * NUM_CARDS :] = 0
+        for place in range(t[i].stock_at, t[i].rules.deck_size):
+            depth = np.float32(place - t[i].stock_at) / np.float32(32)
+            row[2 * NUM_CARDS + t[i].deck[place]] = np.float32(1) - depth

@@ -1,0 +1,1 @@
+"""Tests. A plain `pytest` leaves out those marked slow."""

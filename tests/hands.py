@@ -1,0 +1,115 @@
+"""Random hands that hold many melds, and whole knocks with layoffs, for tests against the reference.
+
+Uniform hands hold few melds that compete for a card, and few layoffs. These generators make them common: few ranks,
+few suits, planted melds, and sets that cross runs.
+"""
+
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple
+
+from tests import reference
+
+# Draws `size` different cards, those most worth having first.
+Draw = Callable[[Random, int], list[int]]
+
+
+def _shuffled(rng: Random, cards: list[int]) -> list[int]:
+    return rng.sample(cards, len(cards))
+
+
+def _first(cards: list[int], rng: Random, size: int) -> list[int]:
+    """Returns the first `size` different cards, filled up at random."""
+    return list(dict.fromkeys([*cards, *_shuffled(rng, list(reference.DECK))]))[:size]
+
+
+def uniform(rng: Random, size: int) -> list[int]:
+    """Any cards."""
+    return rng.sample(reference.DECK, size)
+
+
+def few_ranks(rng: Random, size: int) -> list[int]:
+    """Cards of three to eight neighbouring ranks."""
+    span = rng.randint(max(3, -(-size // 4)), 8)
+    low = rng.randint(0, 13 - span)
+    return rng.sample([card for card in reference.DECK if low <= card % 13 < low + span], size)
+
+
+def few_suits(rng: Random, size: int) -> list[int]:
+    """Cards of one or two suits, and up to two others."""
+    suits = rng.sample(range(4), rng.choice([1, 2, 2]) if size < 13 else 2)
+    cards = _shuffled(rng, [card for card in reference.DECK if card // 13 in suits])
+    return _first(cards[: size - rng.randint(0, 2)], rng, size)
+
+
+def planted(rng: Random, size: int) -> list[int]:
+    """Two to four random melds, which may share cards, then any cards."""
+    cards: list[int] = []
+    for _ in range(rng.randint(2, 4)):
+        cards += reference.cards_of(rng.choice(reference.SETS if rng.random() < 0.5 else reference.RUNS))[:5]
+    return _first(cards, rng, size)
+
+
+def crossing(rng: Random, size: int) -> list[int]:
+    """A set or two with runs through the same cards, in two or three suits."""
+    rank, suits = rng.randint(0, 12), rng.sample(range(4), 4)
+    cards = [13 * suit + rank for suit in suits[: rng.randint(3, 4)]]
+    for suit in suits[: rng.randint(2, 3)]:
+        low, high = max(rank - rng.randint(0, 3), 0), min(rank + rng.randint(0, 3), 12)
+        cards += range(13 * suit + low, 13 * suit + high + 1)
+    if rng.random() < 0.5:
+        beside = min(rank + 1, 12)
+        cards += [13 * suit + beside for suit in suits[:3]]
+    return _first(cards, rng, size)
+
+
+DRAWS: tuple[Draw, ...] = (uniform, few_ranks, few_suits, planted, crossing)
+
+
+def hands(seed: int, count: int, size: int) -> list[int]:
+    """Returns ``count`` hands of ``size`` cards as ints, from all generators in turn."""
+    rng = Random(f"{seed} hands {size}")
+    return [reference.mask_of(DRAWS[number % len(DRAWS)](rng, size)) for number in range(count)]
+
+
+class Knock(NamedTuple):
+    """A knock that the defender has to answer."""
+
+    melds: tuple[int, ...]  # the knocker's, one to three
+    defender: int  # ten cards
+    gin: bool
+
+
+def _knock(rng: Random, number: int) -> Knock:
+    while True:
+        hand = reference.mask_of(DRAWS[number % len(DRAWS)](rng, 10))
+        # The engine's own choice half the time. Otherwise any arrangement that a player might lay by hand: more
+        # deadwood, short runs side by side, sets that are not full.
+        melds = reference.best_arrangement(hand)
+        if rng.random() < 0.5:
+            melds = max(rng.choices(list(reference.arrangements(hand)), k=3), key=len)
+        if melds:
+            break
+
+    # The defender holds cards near the knocker's melds, so that layoffs chain and own melds compete with them.
+    free = [card for card in _shuffled(rng, list(reference.DECK)) if not hand >> card & 1]
+    near = []
+    for meld in melds:
+        ranks = [card % 13 for card in reference.cards_of(meld)]
+        suits = {card // 13 for card in reference.cards_of(meld)}
+        reach = rng.randint(0, 4)
+        near += [c for c in free if c // 13 in suits and min(ranks) - reach <= c % 13 <= max(ranks) + reach]
+        near += [c for c in free if min(ranks) == max(ranks) == c % 13]
+    cards = {
+        "near": near[: rng.randint(2, 10)],
+        "rich": DRAWS[rng.randrange(len(DRAWS))](rng, 10),
+        "both": near[: rng.randint(1, 4)] + DRAWS[rng.randrange(len(DRAWS))](rng, 10),
+    }[rng.choice(["near", "rich", "both"])]
+    defender = [card for card in dict.fromkeys(cards + free) if not hand >> card & 1][:10]
+    return Knock(melds, reference.mask_of(defender), rng.random() < 0.1)
+
+
+def knocks(seed: int, count: int) -> list[Knock]:
+    """Returns ``count`` knocks, a tenth of them said to be gin."""
+    rng = Random(f"{seed} knocks")
+    return [_knock(rng, number) for number in range(count)]

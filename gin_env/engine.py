@@ -467,7 +467,7 @@ def _step(t, actions, redeal, points, over):
 
 
 def mix_keys(seed: int, numbers: np.ndarray) -> np.ndarray:
-    """Returns one 64-bit key for each number: (N,) uint64, a pure function of (seed, number).
+    """Returns one 64-bit key for each number, a pure function of (seed, number): uint64 of the numbers' shape.
 
     Raises:
         ValueError: If ``seed`` is not 0 to 2**64 - 1.
@@ -476,7 +476,7 @@ def mix_keys(seed: int, numbers: np.ndarray) -> np.ndarray:
         raise ValueError(f"seed is {seed}; expected 0 to 2**64 - 1")
     numbers = np.ascontiguousarray(numbers, dtype=np.uint64)
     out = np.empty(numbers.shape, dtype=np.uint64)
-    _mix_keys(np.uint64(seed), numbers, out)
+    _mix_keys(np.uint64(seed), numbers.ravel(), out.ravel())
     return out
 
 

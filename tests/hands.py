@@ -63,7 +63,18 @@ def crossing(rng: Random, size: int) -> list[int]:
     return _first(cards, rng, size)
 
 
-DRAWS: tuple[Draw, ...] = (uniform, few_ranks, few_suits, planted, crossing)
+def blocks(rng: Random, size: int) -> list[int]:
+    """Three or four neighbouring ranks in three or four suits, which can be laid as sets or as runs."""
+    width, suits = rng.randint(3, 4), rng.sample(range(4), rng.randint(3, 4))
+    low = rng.randint(0, 13 - width)
+    cards = [13 * suit + rank for suit in suits for rank in range(low, low + width)]
+    # A card or two out of the block, and others beside it, so that one way opens fewer places than the other.
+    cards = _shuffled(rng, cards)[: size - rng.randint(0, 2)]
+    beside = [13 * suit + rank for suit in range(4) for rank in (low - 1, low + width) if 0 <= rank <= 12]
+    return _first(cards + _shuffled(rng, beside)[: rng.randint(0, 2)], rng, size)
+
+
+DRAWS: tuple[Draw, ...] = (uniform, few_ranks, few_suits, planted, crossing, blocks)
 
 
 def hands(seed: int, count: int, size: int) -> list[int]:

@@ -130,8 +130,15 @@ def best_arrangement(hand: int, pack: int = FULL_PACK) -> tuple[int, ...]:
     return min((melds for melds in arrangements(hand) if not has_touching_runs(melds)), key=rank)
 
 
-def most_laid_off(loose: int, table: tuple[int, ...], known: dict[tuple[int, tuple[int, ...]], int]) -> int:
-    """Returns the most points that loose cards can lay off on the melds of a table.
+class LaidOff(NamedTuple):
+    """What can be laid off: as many points as possible, and the fewest cards that are worth so many."""
+
+    points: int
+    cards: int
+
+
+def most_laid_off(loose: int, table: tuple[int, ...], known: dict[tuple[int, tuple[int, ...]], LaidOff]) -> LaidOff:
+    """Returns the most that loose cards can lay off on the melds of a table.
 
     Args:
         loose: The cards that may be laid off.
@@ -140,31 +147,33 @@ def most_laid_off(loose: int, table: tuple[int, ...], known: dict[tuple[int, tup
     """
     key = (loose, table)
     if key not in known:
-        most = 0
+        options = [LaidOff(0, 0)]
         for place, meld in enumerate(table):
             for card in cards_of(FITTING[meld] & loose):
                 grown = (*table[:place], meld | 1 << card, *table[place + 1 :])
-                most = max(most, POINTS[card] + most_laid_off(loose & ~(1 << card), grown, known))
-        known[key] = most
+                more = most_laid_off(loose & ~(1 << card), grown, known)
+                options.append(LaidOff(POINTS[card] + more.points, 1 + more.cards))
+        known[key] = max(options, key=lambda option: (option.points, -option.cards))
     return known[key]
 
 
 class Defence(NamedTuple):
-    """A defence with the least deadwood."""
+    """A defence with the least deadwood and, among those, the fewest layoffs."""
 
     deadwood: int  # points left
+    layoffs: int  # cards
     melds: tuple[int, ...]  # the defender's own
 
 
 def defend(hand: int, table: Iterable[int], gin: bool = False) -> Defence:
     """Returns the best defence, own melds and layoffs chosen together; against gin there are no layoffs."""
-    table = tuple(table)
-    known: dict[tuple[int, tuple[int, ...]], int] = {}
+    table = () if gin else tuple(table)
+    known: dict[tuple[int, tuple[int, ...]], LaidOff] = {}
     options = []
     for melds in arrangements(hand):
         loose = loose_cards(hand, melds)
-        laid = 0 if gin else most_laid_off(loose, table, known)
-        options.append(Defence(points(loose) - laid, melds))
+        laid = most_laid_off(loose, table, known)
+        options.append(Defence(points(loose) - laid.points, laid.cards, melds))
     return min(options)
 
 

@@ -1,0 +1,1 @@
+"""Training: PPO self-play from a recipe to an exported bundle."""

@@ -1,0 +1,46 @@
+"""The losses, as small pure functions."""
+
+import torch
+from torch import Tensor
+
+
+def log_probabilities(logits: Tensor) -> Tensor:
+    """Log-probabilities (N, A) of masked logits (N, A)."""
+    return torch.log_softmax(logits, dim=1)
+
+
+def masked_entropy(log_probs: Tensor, mask: Tensor) -> Tensor:
+    """Entropy (N,) in nats over the legal actions only.
+
+    Args:
+        log_probs: (N, A), of masked logits (finite everywhere).
+        mask: (N, A), 1 for legal actions.
+    """
+    legal = mask.to(torch.bool)
+    # Illegal entries are left out before anything is multiplied, so that their gradient is exactly zero.
+    safe = torch.where(legal, log_probs, torch.zeros_like(log_probs))
+    return -(torch.where(legal, safe.exp(), torch.zeros_like(safe)) * safe).sum(dim=1)
+
+
+def clipped_policy_loss(new: Tensor, old: Tensor, advantages: Tensor, clip: float) -> Tensor:
+    """PPO's clipped surrogate (Schulman et al. 2017, equation 7), to be minimised; a scalar.
+
+    Args:
+        new: (N,) log-probabilities of the actions now.
+        old: (N,) log-probabilities when they were taken.
+        advantages: (N,).
+        clip: Bound on the change of the ratio.
+    """
+    ratio = (new - old).exp()
+    return -torch.min(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages).mean()
+
+
+def value_loss(values: Tensor, targets: Tensor) -> Tensor:
+    """Half the mean squared error; a scalar."""
+    return 0.5 * (values - targets).square().mean()
+
+
+def explained_variance(values: Tensor, targets: Tensor) -> float:
+    """Share of the targets' variance that the values explain: 1 is all, 0 is none."""
+    spread = targets.var()
+    return float(1 - (targets - values).var() / spread) if spread > 0 else 0.0

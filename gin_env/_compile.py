@@ -3,11 +3,12 @@
 numba keeps compiled kernels beside the source and compiles one again when its
 own file changes. It does not notice a change in another file that the kernel
 calls into. `kernel` closes that gap: the stamp of every cached kernel is a hash
-of all source files that hold kernels.
+of the source files that it can call into.
 """
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,15 @@ from numba import types
 from numba.extending import intrinsic
 
 
-def _source_stamp() -> str:
-    here = Path(__file__).resolve().parent
+@cache
+def _source_stamp(folder: Path) -> str:
+    """A hash of all source files with kernels in the folder of a kernel and in this one, which every kernel builds on."""
     digest = hashlib.sha256()
-    for folder in (here, here.parent / "agents"):
-        for path in sorted(folder.rglob("*.py")):
-            text = path.read_bytes()
-            if b"_compile import" in text:
-                digest.update(text)
+    for path in sorted({*folder.glob("*.py"), *Path(__file__).resolve().parent.glob("*.py")}):
+        text = path.read_bytes()
+        if b"_compile import" in text:
+            digest.update(text)
     return digest.hexdigest()
-
-
-_STAMP = _source_stamp()
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -41,7 +39,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     # works but trusts the modification time of the kernel's own file alone.
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = _STAMP
+        cache_file._source_stamp = _source_stamp(Path(function.__code__.co_filename).resolve().parent)
     return dispatcher
 
 

@@ -5,6 +5,12 @@ import numpy as np
 from gin_env._compile import kernel
 
 
+# How a decision is followed.
+CUT_NONE = 0  # by another decision of the same hand
+CUT_ENDED = 1  # by the end of the hand
+CUT_TRUNCATED = 2  # by a truncation: nobody knows what would have come, so the value stands as it was
+
+
 @kernel
 def _gae(rewards, values, seats, cuts, last_values, last_seats, decay, advantages):
     horizon, size = rewards.shape
@@ -24,12 +30,6 @@ def _gae(rewards, values, seats, cuts, last_values, last_seats, decay, advantage
             advantages[t, i] = running
             next_value = values[t, i]
             next_seat = seats[t, i]
-
-
-# How a decision is followed.
-CUT_NONE = 0  # by another decision of the same hand
-CUT_ENDED = 1  # by the end of the hand
-CUT_TRUNCATED = 2  # by a truncation: nobody knows what would have come, so the value stands as it was
 
 
 def signed_gae(

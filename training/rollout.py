@@ -1,0 +1,187 @@
+"""Rollouts: the learner's decisions at all tables, step by step, with what each of them won."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from gin_env import engine
+from gin_env._compile import kernel
+from gin_env.actions import NUM_ACTIONS
+from gin_env.rules import Rules
+from gin_env.tables import ENDINGS, TRUNCATED
+from gin_env.view import OBSERVATION_SIZE, look
+from training.advantages import CUT_ENDED, CUT_NONE, CUT_TRUNCATED
+from training.opponents import BOTH, Opponents
+
+# Observations (N, D) and masks (N, 108) to logits (N, 108) and values (N,), float32.
+Policy = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+MAX_MOVES_AHEAD = 10_000  # opponents' moves between two decisions of the learner; far more than rules allow
+
+
+class Batch(NamedTuple):
+    """T decisions at each of N tables."""
+
+    observations: np.ndarray  # (T, N, OBSERVATION_SIZE) float32
+    masks: np.ndarray  # (T, N, 108) int8
+    actions: np.ndarray  # (T, N) int64
+    log_probs: np.ndarray  # (T, N) float32, of the actions when they were taken
+    values: np.ndarray  # (T, N) float32, as the policy saw them
+    seats: np.ndarray  # (T, N) int8, who decided
+    rewards: np.ndarray  # (T, N) float32, units of reward won before the table's next decision
+    cuts: np.ndarray  # (T, N) int8, see training.advantages
+    last_values: np.ndarray  # (N,) float32, of the decision after the last
+    last_seats: np.ndarray  # (N,) int8
+
+
+@kernel
+def _sample(logits, mask, rng, actions, log_probs):
+    for i in range(logits.shape[0]):
+        top = np.float32(-1e30)
+        for a in range(NUM_ACTIONS):
+            if mask[i, a]:
+                top = max(top, logits[i, a])
+        total = 0.0
+        for a in range(NUM_ACTIONS):
+            if mask[i, a]:
+                total += np.exp(np.float64(logits[i, a] - top))
+        place = np.float64(engine.mix(rng[i], np.uint64(0)) >> np.uint64(11)) * 2.0**-53 * total
+        chosen = -1
+        for a in range(NUM_ACTIONS):
+            if mask[i, a]:
+                chosen = a
+                place -= np.exp(np.float64(logits[i, a] - top))
+                if place < 0:
+                    break
+        actions[i] = chosen
+        log_probs[i] = np.float64(logits[i, chosen] - top) - np.log(total)
+
+
+def sample(logits: np.ndarray, mask: np.ndarray, rng: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Draws one legal action for each row from the softmax of its legal logits.
+
+    Args:
+        logits: (N, 108) float32.
+        mask: (N, 108) int8, at least one 1 in each row.
+        rng: (N,) uint64, random keys.
+
+    Returns:
+        Actions (N,) int64 and their log-probabilities (N,) float32.
+    """
+    actions = np.empty(logits.shape[0], dtype=np.int64)
+    log_probs = np.empty(logits.shape[0], dtype=np.float32)
+    _sample(logits, mask, rng, actions, log_probs)
+    return actions, log_probs
+
+
+class Collector:
+    """Plays the learner, on both seats or against opponents, and keeps what an update needs.
+
+    Args:
+        rules: What is played, one hand an episode.
+        tables: Number of tables, N.
+        horizon: Decisions of the learner at each table in a batch, T.
+        shares: Share of the tables for each opponent (see `training.opponents`).
+        seed: Decides deals, samples and the opponents' keys, each from a stream of its own.
+        points_scale: Points that make one unit of reward.
+
+    Attributes:
+        tables: The tables, always at a decision of the learner between two batches.
+        decision: Decisions of the learner at each table so far.
+        moves_ahead: Rounds of opponents' moves so far.
+    """
+
+    def __init__(
+        self, rules: Rules, tables: int, horizon: int, shares: Mapping[str, float], seed: int, points_scale: float
+    ) -> None:
+        streams = engine.mix_keys(seed, np.arange(3))
+        self.tables = engine.new_tables(rules, tables, seed=int(streams[0]))
+        self.sample_seed = int(streams[1])
+        self.opponents = Opponents(shares, tables, seed=int(streams[2]))
+        self.points_scale = points_scale
+        self.decision = 0
+        self.moves_ahead = 0
+        self.endings: Counter[str] = Counter()
+        self.hand_points: list[np.ndarray] = []
+        self.hand_turns: list[np.ndarray] = []
+        self._batch = Batch(
+            observations=np.empty((horizon, tables, OBSERVATION_SIZE), dtype=np.float32),
+            masks=np.empty((horizon, tables, NUM_ACTIONS), dtype=np.int8),
+            actions=np.empty((horizon, tables), dtype=np.int64),
+            log_probs=np.empty((horizon, tables), dtype=np.float32),
+            values=np.empty((horizon, tables), dtype=np.float32),
+            seats=np.empty((horizon, tables), dtype=np.int8),
+            rewards=np.empty((horizon, tables), dtype=np.float32),
+            cuts=np.empty((horizon, tables), dtype=np.int8),
+            last_values=np.empty(tables, dtype=np.float32),
+            last_seats=np.empty(tables, dtype=np.int8),
+        )
+        self._next = (np.empty_like(self._batch.observations[0]), np.empty_like(self._batch.masks[0]))
+        # Before the learner's first decision nothing is owed to it: as if a hand had just ended everywhere.
+        self._move_opponents(np.zeros(tables, dtype=np.float32), np.full(tables, CUT_ENDED, dtype=np.int8))
+
+    def collect(self, policy: Policy) -> Batch:
+        """Plays T decisions of the learner at each table. The arrays are overwritten by the next call."""
+        batch = self._batch
+        for t in range(batch.actions.shape[0]):
+            look(self.tables, None, batch.observations[t], batch.masks[t])
+            logits, batch.values[t] = policy(batch.observations[t], batch.masks[t])
+            keys = engine.mix_keys(
+                int(engine.mix_keys(self.sample_seed, np.array([self.decision]))[0]), np.arange(self.tables.size)
+            )
+            batch.actions[t], batch.log_probs[t] = sample(logits, batch.masks[t], keys)
+            batch.seats[t] = self.tables["mover"]
+            batch.rewards[t] = 0
+            batch.cuts[t] = CUT_NONE
+            self.decision += 1
+            self._step(batch.actions[t], batch.seats[t], batch.rewards[t], batch.cuts[t])
+            self._move_opponents(batch.rewards[t], batch.cuts[t])
+        look(self.tables, None, *self._next)
+        _, batch.last_values[:] = policy(*self._next)
+        batch.last_seats[:] = self.tables["mover"]
+        return batch
+
+    def _step(self, actions: np.ndarray, seats: np.ndarray, rewards: np.ndarray, cuts: np.ndarray) -> None:
+        """Plays one action at each table (or none) and books ended hands to the decisions of ``seats``."""
+        points, over = engine.step(self.tables, actions, redeal=True)
+        rows = np.flatnonzero(over)
+        if not rows.size:
+            return
+        # A hand in which the learner did not decide anything is owed to no decision.
+        owed = rows[cuts[rows] == CUT_NONE]
+        rewards[owed] = points[owed, seats[owed]] / self.points_scale
+        endings = self.tables["ending"][rows]
+        cuts[rows] = np.where(endings == TRUNCATED, CUT_TRUNCATED, CUT_ENDED)
+        for ending, number in zip(*np.unique(endings, return_counts=True), strict=True):
+            self.endings[ENDINGS[ending]] += int(number)
+        self.hand_points.append(self.tables["points"][rows])
+        self.hand_turns.append(self.tables["num_turns"][rows])
+
+    def _move_opponents(self, rewards: np.ndarray, cuts: np.ndarray) -> None:
+        """Plays the opponents until the learner is to move at every table."""
+        for _ in range(MAX_MOVES_AHEAD):
+            rows = self.opponents.waiting(self.tables)
+            if not rows.size:
+                return
+            actions = self.opponents.act(self.tables, rows, self.moves_ahead)
+            self.moves_ahead += 1
+            # Where the learner plays both seats nothing is played here.
+            seats = np.where(self.opponents.learner_seat == BOTH, 0, self.opponents.learner_seat)
+            self._step(actions, seats, rewards, cuts)
+        raise RuntimeError(f"the opponents moved {MAX_MOVES_AHEAD} times and the learner still is not to move")
+
+    def statistics(self) -> dict[str, float]:
+        """Returns rates over the hands that ended since the last call, and forgets them."""
+        hands = sum(self.endings.values())
+        if not hands:
+            return {}
+        rates = {f"{ending.replace('-', '_')}_rate": self.endings[ending] / hands for ending in ENDINGS[1:]}
+        rates["points"] = float(np.concatenate(self.hand_points).mean())
+        rates["turns"] = float(np.concatenate(self.hand_turns).mean())
+        rates["hands"] = float(hands)
+        self.endings.clear()
+        self.hand_points.clear()
+        self.hand_turns.clear()
+        return rates

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from gin_env.engine import mix_keys
 from gin_env.view import View
 
 
@@ -60,8 +61,13 @@ def names() -> list[str]:
     return sorted(_FACTORIES)
 
 
+def describe(name: str) -> str:
+    """The first line of what is written about a player that `make` knows by this name."""
+    return (_FACTORIES[name].__doc__ or "").strip().partition("\n")[0]
+
+
 def make(spec: str) -> Agent:
-    """Returns an agent: ``"greedy"``, ``"greedy:knock=5"``, or the path of an exported bundle.
+    """Returns an agent: ``"greedy"``, ``"greedy:knock=5"``, ``"path/to/bundle"`` or ``"path/to/bundle:sample=1"``.
 
     Raises:
         ValueError: If there is no such agent, or its options are wrong.
@@ -73,11 +79,14 @@ def make(spec: str) -> Agent:
             return _FACTORIES[name](**_parse_options(spec, options))
         except TypeError as error:
             raise ValueError(f"agent {spec!r}: {error}") from None
-    path = Path(spec)
-    if path.is_dir():
-        from agents.bundle import BundleAgent
+    for folder, given in ((spec, ""), (name, options)):
+        if Path(folder).is_dir():
+            from agents.bundle import BundleAgent
 
-        return BundleAgent(path)
+            try:
+                return BundleAgent(folder, **_parse_options(spec, given))
+            except TypeError as error:
+                raise ValueError(f"agent {spec!r}: {error}") from None
     raise ValueError(f"{spec!r} is no agent: expected {', '.join(names())}, or the folder of an exported bundle")
 
 
@@ -89,3 +98,25 @@ def _parse_options(spec: str, options: str) -> Mapping[str, int]:
             raise ValueError(f"agent {spec!r}: option {option!r} is not of the form name=whole number")
         parsed[key] = int(value)
     return parsed
+
+
+def gumbel(rng: np.ndarray, size: int) -> np.ndarray:
+    """Standard Gumbel noise from random keys: the argmax of logits plus noise is a sample of their softmax.
+
+    Args:
+        rng: (N,) uint64 keys, one for each row.
+        size: Numbers for each row.
+
+    Returns:
+        (N, size) float64.
+    """
+    bits = _mix_each(rng, size)
+    uniform = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
+    return -np.log(-np.log(uniform))
+
+
+def _mix_each(rng: np.ndarray, size: int) -> np.ndarray:
+    """Returns ``size`` 64-bit hashes of each key: (N, size) uint64, each a pure function of (key, place)."""
+    with np.errstate(over="ignore"):
+        numbers = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        return mix_keys(0, rng[:, None] + numbers[None, :])

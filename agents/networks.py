@@ -48,7 +48,9 @@ class SuitNet(nn.Module):
         self.plain_out = nn.Linear(width, 4)
         self.value_out = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
         # Logits begin as arithmetic alone, and the value as zero.
-        for head in (self.card_out, self.plain_out, self.value_out[2]):
+        value_head = self.value_out[2]
+        assert isinstance(value_head, nn.Linear)
+        for head in (self.card_out, self.plain_out, value_head):
             nn.init.normal_(head.weight, std=0.01)
             nn.init.zeros_(head.bias)
         # Logits for each ten points of deadwood, and the price of knocking before gin. Learned.

@@ -3,31 +3,9 @@
 import numpy as np
 import torch
 
+from agents.base import gumbel
 from agents.networks import SuitNet
-from gin_env.engine import mix_keys
 from gin_env.view import View, encode
-
-
-def gumbel(rng: np.ndarray, size: int) -> np.ndarray:
-    """Standard Gumbel noise from random keys: the argmax of logits plus noise is a sample of their softmax.
-
-    Args:
-        rng: (N,) uint64 keys, one for each row.
-        size: Numbers for each row.
-
-    Returns:
-        (N, size) float64.
-    """
-    bits = mix_keys_each(rng, size)
-    uniform = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53 + 2.0**-54
-    return -np.log(-np.log(uniform))
-
-
-def mix_keys_each(rng: np.ndarray, size: int) -> np.ndarray:
-    """Returns ``size`` 64-bit hashes of each key: (N, size) uint64, each a pure function of (key, place)."""
-    with np.errstate(over="ignore"):
-        numbers = np.arange(1, size + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        return mix_keys(0, rng[:, None] + numbers[None, :])
 
 
 class NeuralAgent:

@@ -19,12 +19,12 @@ from numba.extending import intrinsic
 
 @cache
 def _source_stamp(folder: Path) -> str:
-    """A hash of all source files with kernels in the folder of a kernel and in this one, which every kernel builds on."""
+    """A hash of the sources that a kernel in ``folder`` can call into or read a constant from."""
+    here = Path(__file__).resolve().parent
     digest = hashlib.sha256()
-    for path in sorted({*folder.glob("*.py"), *Path(__file__).resolve().parent.glob("*.py")}):
-        text = path.read_bytes()
-        if b"_compile import" in text:
-            digest.update(text)
+    for place in sorted({here, here.parent / "agents", folder}):
+        for path in sorted(place.glob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
@@ -37,8 +37,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     dispatcher = numba.njit(cache=True, nogil=True)(function)
     # The only private names of numba used here; without them the cache still
     # works but trusts the modification time of the kernel's own file alone.
-    cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if hasattr(cache_file, "_source_stamp"):
+    cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if cache_file is not None and hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = _source_stamp(Path(function.__code__.co_filename).resolve().parent)
     return dispatcher
 

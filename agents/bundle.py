@@ -1,0 +1,207 @@
+"""An exported policy: read, verify, play through onnxruntime, without torch and without pickle.
+
+A bundle is a folder:
+
+    =================== ==============================================================================
+    file                what it holds
+    =================== ==============================================================================
+    policy.onnx         inputs observation (N, D) float32 and mask (N, 108) int8; outputs logits
+                        (N, 108), about -30,000 where masked, and value (N,); any N
+    policy.safetensors  the same weights by name
+    config.json         rules and their fingerprint, observation and action schema, network
+    provenance.json     how it was trained: config, seed, steps, versions
+    eval.json           how it fared, and the command that says so
+    golden.npz          rows with known answers; every load plays them
+    README.md           the card, for people
+    SHA256SUMS          checksums of all the others
+    =================== ==============================================================================
+"""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agents.base import gumbel
+from gin_env.actions import NUM_ACTIONS, action_name
+from gin_env.rules import Rules
+from gin_env.view import View, encode, schema
+
+FORMAT = 1
+POLICY, WEIGHTS, CONFIG, PROVENANCE, EVAL, GOLDEN, CARD, SUMS = (
+    "policy.onnx",
+    "policy.safetensors",
+    "config.json",
+    "provenance.json",
+    "eval.json",
+    "golden.npz",
+    "README.md",
+    "SHA256SUMS",
+)
+ACTIONS_VERSION = 1
+# Largest difference between a logit here and on the machine that exported it.
+TOLERANCE = 1e-3
+# Rules that decide what happens between hands, not how one is played.
+BETWEEN_HANDS = ("first_dealer", "next_dealer", "target")
+
+
+class BundleError(ValueError):
+    """A bundle that is missing, damaged, or made for something else. The message names what and both sides."""
+
+
+def action_schema() -> dict[str, Any]:
+    """The action table and its version, as bundles carry them."""
+    return {"version": ACTIONS_VERSION, "names": [action_name(action) for action in range(NUM_ACTIONS)]}
+
+
+def checksums(folder: Path) -> str:
+    """The text of SHA256SUMS for a folder, as the sha256sum program writes it."""
+    lines = []
+    for path in sorted(folder.iterdir()):
+        if path.name != SUMS:
+            lines.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n")
+    return "".join(lines)
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Verifies a bundle's checksums, schema and rules, and returns its config.
+
+    Raises:
+        BundleError: If a file is missing or damaged, or the schema or rules are not those of this library.
+    """
+    _verify_sums(folder)
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        found, rules = int(config["format"]), Rules.from_dict(config["rules"])
+        sides = (
+            ("observation schema", config["observation"], schema()),
+            ("action schema", config["actions"], action_schema()),
+            ("rules fingerprint", config["rules_fingerprint"], rules.fingerprint),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BundleError(f"bundle {folder}: {CONFIG} cannot be read: {error}") from None
+    if found != FORMAT:
+        raise BundleError(f"bundle {folder} has format {found}; this library reads format {FORMAT}")
+    for what, theirs, ours in sides:
+        if theirs != ours:
+            raise BundleError(f"bundle {folder} has another {what}: {_difference(theirs, ours)}")
+    return config
+
+
+def _verify_sums(folder: Path) -> None:
+    if not folder.is_dir():
+        raise BundleError(f"there is no bundle folder {folder}")
+    try:
+        lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+        expected = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    except FileNotFoundError:
+        raise BundleError(f"{folder} is no bundle: it has no {SUMS}") from None
+    except (OSError, ValueError) as error:
+        raise BundleError(f"bundle {folder}: {SUMS} cannot be read: {error}") from None
+    for name in (POLICY, CONFIG, GOLDEN):
+        if name not in expected:
+            raise BundleError(f"bundle {folder}: {SUMS} does not name {name}")
+    for name, digest in expected.items():
+        path = folder / name
+        if not path.is_file():
+            raise BundleError(f"bundle {folder} lacks {name}, which {SUMS} names")
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        if found != digest:
+            raise BundleError(f"bundle {folder}: {name} is damaged (sha256 {found[:12]}…, expected {digest[:12]}…)")
+
+
+def _difference(theirs: Any, ours: Any) -> str:
+    """Says the first difference of two schemas in words."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for key in ours:
+            if theirs.get(key) != ours[key]:
+                return f"{key}: {_difference(theirs.get(key), ours[key])}"
+    if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        for place, (one, other) in enumerate(zip(theirs, ours, strict=True)):
+            if one != other:
+                return f"entry {place} is {one!r} in the bundle and {other!r} here"
+    return f"{theirs!r} in the bundle and {ours!r} here"
+
+
+class BundleAgent:
+    """Plays an exported policy.
+
+    Args:
+        folder: The bundle.
+        sample: Whether to draw from the policy instead of taking its likeliest action (any number but 0).
+        threads: Threads for onnxruntime.
+
+    Attributes:
+        rules: The rules it was trained for.
+
+    Raises:
+        BundleError: If the bundle is damaged, made for other schemas, or does not reproduce its golden rows.
+    """
+
+    def __init__(self, folder: str | Path, sample: int = 0, threads: int = 1) -> None:
+        folder = Path(folder)
+        config = read_config(folder)
+        try:
+            import onnxruntime
+        except ImportError:
+            raise BundleError(
+                f"playing bundle {folder} needs onnxruntime; install it with: pip install 'gin-env[onnx]'"
+            ) from None
+        self.name = folder.name
+        self.sample = bool(sample)
+        self.rules = Rules.from_dict(config["rules"])
+        self._record = self.rules.record()
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        # Its warnings are about how the graph was exported, which is not what a player can mend.
+        options.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(folder / POLICY), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # onnxruntime's own exceptions share no base class
+            raise BundleError(f"bundle {folder}: {POLICY} cannot be loaded: {str(error).splitlines()[0]}") from None
+        self._check_golden(folder)
+
+    def _check_golden(self, folder: Path) -> None:
+        try:
+            with np.load(folder / GOLDEN, allow_pickle=False) as golden:
+                logits, value = self.evaluate(golden["observation"], golden["mask"])
+                worst = max(np.abs(logits - golden["logits"]).max(), np.abs(value - golden["value"]).max())
+        except (OSError, ValueError, KeyError) as error:
+            raise BundleError(f"bundle {folder}: {GOLDEN} cannot be played: {error}") from None
+        if not worst <= TOLERANCE:
+            raise BundleError(
+                f"bundle {folder} does not reproduce its golden rows: off by {worst:.2g}, at most {TOLERANCE:g} expected"
+            )
+
+    def evaluate(self, observation: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Logits (N, 108) and values (N,) of observations (N, D) float32 and masks (N, 108) int8."""
+        logits, value = self._session.run(None, {"observation": observation, "mask": mask})
+        return logits, value
+
+    def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
+        """See `agents.base.Agent.act`.
+
+        Raises:
+            BundleError: If the table plays other rules than the bundle was trained for.
+        """
+        self._check_rules(view)
+        logits, _ = self.evaluate(encode(view), np.ascontiguousarray(mask, dtype=np.int8))
+        if self.sample:
+            logits = logits + gumbel(rng, logits.shape[1])
+        return logits.argmax(axis=1)
+
+    def _check_rules(self, view: View) -> None:
+        theirs, ours = self._record[0], view["rules"][0]
+        if theirs == ours:
+            return
+        for field in theirs.dtype.names:
+            if field not in BETWEEN_HANDS and theirs[field] != ours[field]:
+                raise BundleError(
+                    f"bundle {self.name} was trained for rules {self.rules.name!r} with {field}={theirs[field]}, "
+                    f"and this table plays {field}={ours[field]}"
+                )

@@ -1,0 +1,1 @@
+"""Experiments: matches between players, benchmarks, reports, and the `ginrummy` command."""

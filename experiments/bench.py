@@ -1,0 +1,245 @@
+"""How fast the engine is: decisions per second on one thread, side by side with OpenSpiel's gin rummy.
+
+Both loops do what a trainer needs of an environment: for every decision they write the observation and the mask of
+legal actions as numpy arrays and play a uniformly random legal action, and they deal the next hand when one ends.
+
+- gin_env: N tables; `gin_env.view.look`, the random agent's kernel, `gin_env.engine.step` with redealing.
+- OpenSpiel: the fastest way found from Python. One root state is cloned for each hand (making a new state costs far more),
+  its observer writes into one numpy array in place, the mask is filled from the list of legal actions, chance nodes
+  are sampled. It has one game at a time, for it has no batches in Python.
+
+The machine may be busy with other work. So the two are measured in short rounds that alternate, the median of the
+rounds counts, and the share of the time for which the thread had a core is reported beside it.
+"""
+
+import importlib.metadata
+import platform
+import random
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+import agents
+from gin_env import engine
+from gin_env.actions import NUM_ACTIONS
+from gin_env.rules import Rules, as_rules
+from gin_env.view import OBSERVATION_SIZE, VIEW_DTYPE, look
+
+KERNELS = ("look", "choose", "step")  # observation and mask; random legal action; play and deal
+
+
+class Round(NamedTuple):
+    """One measurement."""
+
+    decisions: int
+    seconds: float  # by the clock
+    cpu_seconds: float  # for which this process had a core
+    parts: tuple[float, ...] = ()  # seconds in each of KERNELS
+
+
+class EngineLoop:
+    """Uniformly random play on N tables.
+
+    Args:
+        rules: What to play.
+        tables: Number of tables.
+        seed: Of the deals and the choices.
+    """
+
+    def __init__(self, rules: Rules, tables: int, seed: int = 0) -> None:
+        self.tables = engine.new_tables(rules, tables, seed=seed)
+        self.agent = agents.make("random")
+        self.stream = seed + 1  # a stream apart from the deals'
+        self.numbers = np.arange(tables, dtype=np.uint64)
+        self.observations = np.empty((tables, OBSERVATION_SIZE), dtype=np.float32)
+        self.masks = np.empty((tables, NUM_ACTIONS), dtype=np.int8)
+        self.points = np.empty((tables, 2), dtype=np.int32)
+        self.over = np.empty(tables, dtype=np.int8)
+        self.no_view = np.empty(0, dtype=VIEW_DTYPE)  # the random agent reads the mask alone
+
+    def run(self, seconds: float) -> Round:
+        """Plays for about so many seconds, at least one step."""
+        size = self.numbers.size
+        decisions, parts = 0, [0.0, 0.0, 0.0]
+        cpu = time.process_time()
+        start = now = time.perf_counter()
+        while not decisions or now - start < seconds:
+            look(self.tables, None, self.observations, self.masks)
+            looked = time.perf_counter()
+            keys = engine.mix_keys(self.stream, self.numbers)
+            actions = self.agent.act(self.no_view, self.masks, keys)
+            chosen = time.perf_counter()
+            engine.step(self.tables, actions, redeal=True, points=self.points, over=self.over)
+            self.numbers += np.uint64(size)
+            parts[0] += looked - now
+            parts[1] += chosen - looked
+            now, before = time.perf_counter(), now
+            parts[2] += now - chosen
+            decisions += size
+        return Round(decisions, now - start, time.process_time() - cpu, tuple(parts))
+
+
+class OpenSpielLoop:
+    """Uniformly random play of OpenSpiel's gin rummy, one game after another.
+
+    Args:
+        seed: Of the deals and the choices.
+
+    Raises:
+        ImportError: If OpenSpiel is not installed.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        import pyspiel
+        from open_spiel.python.observation import make_observation
+
+        game = pyspiel.load_game("gin_rummy")
+        self.root = game.new_initial_state()
+        self.observation = make_observation(game)
+        self.mask = np.zeros(game.num_distinct_actions(), dtype=np.int8)
+        self.random = random.Random(seed).random
+
+    def run(self, seconds: float) -> Round:
+        """Plays for about so many seconds, at least one hand."""
+        uniform, observation, mask = self.random, self.observation, self.mask
+        decisions = 0
+        cpu = time.process_time()
+        start = now = time.perf_counter()
+        while not decisions or now - start < seconds:
+            state = self.root.clone()
+            while not state.is_terminal():
+                # At a chance node these are the cards that may come, all equally likely.
+                actions = state.legal_actions()
+                if not state.is_chance_node():
+                    observation.set_from(state, state.current_player())
+                    mask[:] = 0
+                    mask[actions] = 1
+                    decisions += 1
+                state.apply_action(actions[int(uniform() * len(actions))])
+            now = time.perf_counter()
+        return Round(decisions, now - start, time.process_time() - cpu)
+
+
+def bench_engine(
+    *,
+    tables: int = 1024,
+    seconds: float = 2.0,
+    rounds: int = 5,
+    rules: Rules | str = "cardpuzzle",
+    openspiel: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Measures decisions per second on one thread.
+
+    Args:
+        tables: Tables that gin_env plays at once.
+        seconds: Length of a round.
+        rounds: Rounds of each; the two alternate.
+        rules: Rules, or the name of a preset, for gin_env.
+        openspiel: Whether to measure OpenSpiel too, where it is installed.
+        progress: Called with a line of text before each measurement.
+
+    Returns:
+        Plain values. ``gin_env`` and ``openspiel`` (None where it was not measured) each hold
+        ``decisions_per_second`` (the median of the rounds, by the clock), ``best``, ``rounds`` (all of them),
+        ``per_core_second`` (the same median for the seconds in which the thread had a core), ``cpu_share`` (their
+        least share of a round), and gin_env's ``kernels``: nanoseconds for a decision and share of the time. ``ratio``
+        is that of the medians by the clock. Then what was run on what.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    rules = as_rules(rules)
+    for name, value in (("tables", tables), ("rounds", rounds)):
+        if value < 1:
+            raise ValueError(f"{name} is {value}; expected at least 1")
+    if not seconds > 0:
+        raise ValueError(f"seconds is {seconds}; expected more than 0")
+    say = progress or (lambda line: None)
+
+    # The kernels are compiled without parallel loops; this says so to those that may be one day.
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        say("getting ready (the first run on a machine compiles, which takes a minute)")
+        ours = EngineLoop(rules, tables)
+        theirs = _openspiel_loop() if openspiel else None
+        loops = {"gin_env": ours} | ({"openspiel": theirs} if theirs else {})
+        for loop in loops.values():
+            loop.run(min(seconds, 0.2))  # compiles, and fills the caches
+        measured: dict[str, list[Round]] = {name: [] for name in loops}
+        for number in range(rounds):
+            for name, loop in loops.items():
+                say(f"round {number + 1} of {rounds}: {name}")
+                measured[name].append(loop.run(seconds))
+    finally:
+        numba.set_num_threads(threads)
+
+    result: dict[str, Any] = {"gin_env": None, "openspiel": None, "ratio": None}
+    for name, runs in measured.items():
+        result[name] = _summary(runs)
+    result["gin_env"]["kernels"] = _kernels(measured["gin_env"])
+    if theirs:
+        result["ratio"] = result["gin_env"]["decisions_per_second"] / result["openspiel"]["decisions_per_second"]
+    return result | {
+        "tables": tables,
+        "seconds": seconds,
+        "threads": 1,
+        "rules": {"name": rules.name, "fingerprint": rules.fingerprint},
+        "cpu": cpu_name(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: _version(name) for name in ("gin-env", "numpy", "numba", "open-spiel")},
+        },
+    }
+
+
+def _openspiel_loop() -> OpenSpielLoop | None:
+    try:
+        return OpenSpielLoop()
+    except ImportError:
+        return None
+
+
+def _summary(rounds: list[Round]) -> dict[str, Any]:
+    rates = [one.decisions / one.seconds for one in rounds]
+    return {
+        "decisions_per_second": statistics.median(rates),
+        "best": max(rates),
+        "rounds": rates,
+        "per_core_second": statistics.median(one.decisions / one.cpu_seconds for one in rounds),
+        "cpu_share": min(min(one.cpu_seconds / one.seconds, 1.0) for one in rounds),
+    }
+
+
+def _kernels(rounds: list[Round]) -> dict[str, dict[str, float]]:
+    """Returns the median over the rounds of each kernel's time for a decision, and its share of their sum."""
+    times = {
+        name: statistics.median(1e9 * one.parts[index] / one.decisions for one in rounds)
+        for index, name in enumerate(KERNELS)
+    }
+    total = sum(times.values())
+    return {name: {"nanoseconds": time, "share": time / total} for name, time in times.items()}
+
+
+def cpu_name() -> str:
+    """Returns the processor's name as the system gives it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass  # not Linux
+    return platform.processor() or platform.machine()
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,412 @@
+"""The command `ginrummy`. `ginrummy --help` lists what it does.
+
+Whatever needs numba or torch is imported by the command that uses it, so that help comes at once and a match needs no
+torch.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+RECIPES = Path(__file__).parent / "recipes"
+DEFAULT_RECIPE = "quick"
+TRACEBACK = "GINRUMMY_TRACEBACK"
+
+# The extra of gin-env that brings each package.
+EXTRAS = {
+    "torch": "train",
+    "tensorboard": "train",
+    "safetensors": "train",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "onnxscript": "onnx",
+}
+
+HELP = f"""\
+usage: ginrummy COMMAND ...
+
+Trains bots that play gin rummy, exports them, and measures players and the engine.
+
+commands:
+  train ppo       train a network by self-play, from a recipe
+  export          turn a training run into a bundle that plays without torch
+  match           play two players against each other, every deal twice
+  agents          list the players
+  bench engine    measure decisions per second, side by side with OpenSpiel
+
+`ginrummy COMMAND --help` tells the options of each. For example:
+  ginrummy train ppo --recipe quick --run runs/quick
+  ginrummy export runs/quick --out bots/quick
+  ginrummy match bots/quick greedy --deals 5000
+
+An error is one line, and the exit status 2. With {TRACEBACK}=1 in the environment it comes with its traceback.
+"""
+
+
+class _Failure(Exception):
+    """Ends the command with one line on stderr.
+
+    Args:
+        line: What went wrong.
+        status: The exit status.
+    """
+
+    def __init__(self, line: str, status: int = 2) -> None:
+        super().__init__(line)
+        self.status = status
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Runs the command line.
+
+    Args:
+        args: The words after ``ginrummy``; by default those the process was started with.
+
+    Returns:
+        The exit status: 0, 2 after an error, or 130 after Ctrl-C.
+
+    Raises:
+        SystemExit: From an option that is wrong (status 2), or after a help text (0).
+    """
+    words = list(sys.argv[1:] if args is None else args)
+    try:
+        _dispatch(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _end("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of the output has gone (as `head` does). Python flushes stdout once more at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        failure = _expected(error)
+        if failure is None:
+            raise
+        return _end(*failure)
+    return 0
+
+
+def _end(line: str, status: int) -> int:
+    print("ginrummy: " + " ".join(line.split()), file=sys.stderr)
+    return status
+
+
+def _expected(error: Exception) -> tuple[str, int] | None:
+    """Returns the line and status for an error that a user can cause, or None for a fault of ours."""
+    if isinstance(error, _Failure):
+        return str(error), error.status
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "").partition(".")[0]
+        if package in EXTRAS:
+            return f'this needs {package}, which is not installed: pip install "gin-env[{EXTRAS[package]}]"', 2
+        return None
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}", 2
+    # BundleError is looked up where it was loaded: nobody can raise it before.
+    bundle = sys.modules.get("agents.bundle")
+    expected = (ValueError, OSError, *([bundle.BundleError] if bundle else []))
+    return (str(error) or type(error).__name__, 2) if isinstance(error, expected) else None
+
+
+def _dispatch(words: list[str]) -> None:
+    for name, command in COMMANDS.items():
+        length = len(name.split())
+        if words[:length] == name.split():
+            command(words[length:])
+            return
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(HELP, end="")
+        if not words:
+            raise _Failure("a command is missing; see ginrummy --help")
+        return
+    longer = [name for name in COMMANDS if name.startswith(words[0] + " ")]
+    if longer and set(words[1:]) & {"-h", "--help"}:
+        print(HELP, end="")
+        return
+    if longer:
+        raise _Failure(f"{' '.join(words[:2])!r} is no command; expected {' or '.join(longer)}")
+    raise _Failure(f"{words[0]!r} is no command; expected {', '.join(COMMANDS)} (see ginrummy --help)")
+
+
+def _tyro(function: Callable[..., Any], name: str, words: Sequence[str], **options: Any) -> Any:
+    import tyro
+
+    return tyro.cli(
+        function, prog=f"ginrummy {name}", args=words, config=(tyro.conf.FlagCreatePairsOff,), **options
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ train
+
+
+def train_ppo(words: list[str]) -> None:
+    """Trains by PPO. The recipe's values are the defaults of the options."""
+    from dataclasses import dataclass
+
+    import tyro
+
+    from training.config import PPOConfig, load_recipe
+
+    # The recipe first: what it says is what the other options default to, and what the help shows.
+    recipe = _option(words, "--recipe") or DEFAULT_RECIPE
+    path = find_recipe(recipe)
+
+    @dataclass(frozen=True)
+    class TrainPPO:
+        config: Annotated[PPOConfig, tyro.conf.arg(name="")]
+        recipe: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")]
+        """A recipe of this package, or a TOML file of one's own. It sets the defaults below."""
+        run: Annotated[Path, tyro.conf.arg(metavar="DIR")]
+        """Folder of the run. Where it holds an unfinished run with the same settings, that one goes on."""
+        overwrite: bool = False
+        """Start afresh in a folder that holds a run."""
+
+    default = TrainPPO(load_recipe(path), recipe, Path("runs") / path.stem)
+    description = (
+        "Train a network by self-play with PPO. Ctrl-C stops after the update in progress and leaves a checkpoint, from "
+        f"which the same command goes on. Recipes of this package: {', '.join(recipe_names())}."
+    )
+    wanted: TrainPPO = _tyro(TrainPPO, "train ppo", words, default=default, description=description)
+
+    from training import ppo
+
+    try:
+        ppo.train(wanted.config, wanted.run, overwrite=wanted.overwrite)
+    except ppo.Interrupted as stop:
+        raise _Failure(str(stop), 130) from None
+    print(f"{wanted.run} is trained; next: ginrummy export {wanted.run} --out bots/{wanted.run.name}")
+
+
+def recipe_names() -> list[str]:
+    """The names of the recipes that come with this package."""
+    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+
+
+def find_recipe(recipe: str) -> Path:
+    """Returns the file of a recipe, given as a name or a path.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    if recipe in recipe_names():
+        return RECIPES / f"{recipe}.toml"
+    path = Path(recipe)
+    if path.is_file():
+        return path
+    raise ValueError(f"there is no recipe {recipe!r}: expected {', '.join([*recipe_names(), 'or a TOML file'])}")
+
+
+def _option(words: Sequence[str], name: str) -> str | None:
+    """Returns the value of an option among the words, the last one counts; None where it is not given."""
+    value = None
+    for place, word in enumerate(words):
+        if word == name and place + 1 < len(words):
+            value = words[place + 1]
+        elif word.startswith(name + "="):
+            value = word[len(name) + 1 :]
+    return value
+
+
+# ----------------------------------------------------------------------------------------------------------- export
+
+
+def export(words: list[str]) -> None:
+    """Exports a run."""
+    import tyro
+
+    def arguments(
+        run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")],
+        out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    ) -> tuple[Path, Path]:
+        """Turn a training run into a bundle: a folder that plays through onnxruntime, without torch.
+
+        Args:
+            run: Folder of the run.
+            out: Folder of the bundle; by default bots/ and the run's name.
+        """
+        return run, Path("bots") / run.name if out is None else out
+
+    run, out = _tyro(arguments, "export", words)
+    if not run.is_dir():
+        raise ValueError(f"there is no run {run}")
+
+    from training.export import export as write_bundle
+
+    write_bundle(run, out)
+    print(f"{run} is exported to {out}; next: ginrummy match {out} greedy")
+
+
+# ------------------------------------------------------------------------------------------------------------ match
+
+
+def match(words: list[str]) -> None:
+    """Plays a duplicate match."""
+    import tyro
+
+    def arguments(
+        a: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="A")],
+        b: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="B")],
+        deals: int = 1000,
+        seed: int = 0,
+        rules: Annotated[str, tyro.conf.arg(metavar="PRESET")] = "cardpuzzle",
+        batch: int = 2048,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Play two players against each other. Every deal is played twice, with the seats exchanged and the same deck.
+
+        A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5), or the folder of an
+        exported bundle.
+
+        Args:
+            a: The one player; results are told from its side.
+            b: The other.
+            deals: Deals to play, each twice.
+            seed: Decides the decks and the players' random choices.
+            rules: cardpuzzle, luciano, plus20 or rummyplus.
+            batch: Games to play at once. It changes the speed, never the result.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "match", words)
+
+    import agents
+    from experiments.match import play_match
+    from experiments.report import print_match
+
+    players = agents.make(wanted["a"]), agents.make(wanted["b"])
+    with _games_bar() as progress:
+        result = play_match(
+            *players,
+            deals=wanted["deals"],
+            seed=wanted["seed"],
+            rules=wanted["rules"],
+            batch=wanted["batch"],
+            progress=progress,
+        )
+    _tell(result.to_json(), wanted["json"], wanted["out"], lambda console: print_match(result, console))
+
+
+@contextmanager
+def _games_bar() -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr, where that is a terminal; yields the callback of `play_match`."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[text]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("getting ready (the first time on a machine takes a minute)", total=None, text="")
+
+        def progress(finished: int, games: int) -> None:
+            speed = bar.tasks[0].speed
+            text = f"{finished:,} of {games:,} hands" + (f", {speed:,.0f} a second" if speed else "")
+            bar.update(task, description="playing", completed=finished, total=games, text=text)
+
+        yield progress
+
+
+# ----------------------------------------------------------------------------------------------------------- others
+
+
+def list_agents(words: list[str]) -> None:
+    """Lists the players."""
+
+    def arguments() -> None:
+        """List the players that a match and a training run know by name."""
+
+    _tyro(arguments, "agents", words)
+
+    from agents import names
+    from agents.base import describe
+
+    width = max(len(name) for name in names())
+    for name in names():
+        print(f"{name:{width}}  {describe(name)}")
+    print(f"{'DIR':{width}}  An exported bot: the folder that `ginrummy export` wrote.")
+
+
+def bench_engine(words: list[str]) -> None:
+    """Measures the engine."""
+    import tyro
+
+    def arguments(
+        tables: int = 1024,
+        seconds: float = 2.0,
+        rounds: int = 5,
+        rules: Annotated[str, tyro.conf.arg(metavar="PRESET")] = "cardpuzzle",
+        no_openspiel: bool = False,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Measure decisions per second on one thread, with observation and mask written, in uniformly random play.
+
+        Where OpenSpiel is installed it is measured too, in rounds that alternate with gin_env's.
+
+        Args:
+            tables: Tables that gin_env plays at once.
+            seconds: Length of a round.
+            rounds: Rounds of each; the median counts.
+            rules: cardpuzzle, luciano, plus20 or rummyplus.
+            no_openspiel: Leave OpenSpiel out.
+            json: Print one JSON object instead of the tables.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "bench engine", words)
+
+    from experiments import bench
+    from experiments.report import print_bench
+
+    result = bench.bench_engine(
+        tables=wanted["tables"],
+        seconds=wanted["seconds"],
+        rounds=wanted["rounds"],
+        rules=wanted["rules"],
+        openspiel=not wanted["no_openspiel"],
+        progress=lambda line: print(line, file=sys.stderr),
+    )
+    _tell(result, wanted["json"], wanted["out"], lambda console: print_bench(result, console))
+
+
+def _tell(data: dict[str, Any], as_json: bool, out: Path | None, show: Callable[["Console"], None]) -> None:
+    """Prints a result as JSON or for people, and writes it to a file if one is named."""
+    from rich.console import Console
+
+    from experiments.report import write_json
+
+    if out is not None:
+        write_json(out, data)
+    if as_json:
+        print(json.dumps(data, indent=2, allow_nan=False))
+    else:
+        show(Console())
+
+
+COMMANDS: dict[str, Callable[[list[str]], None]] = {
+    "train ppo": train_ppo,
+    "export": export,
+    "match": match,
+    "agents": list_agents,
+    "bench engine": bench_engine,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""The Gymnasium environment: one seat against a player.
+
+>>> import gymnasium, gin_env
+>>> env = gymnasium.make("gin_env/GinRummy-v0", opponent="agents:greedy")
+>>> observation, info = env.reset(seed=1)
+>>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+"""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from gin_env.actions import NUM_ACTIONS
+from gin_env.engine import IllegalAction
+from gin_env.rules import Rules
+from gin_env.spaces import LegalActions, as_action, check_illegal
+from gin_env.vector import LEARNER, GinRummyVectorEnv, Opponent
+from gin_env.view import look
+
+
+class GinRummyEnv(gymnasium.Env):
+    """One seat of gin rummy against an opponent that the environment moves.
+
+    It is a `gin_env.vector.GinRummyVectorEnv` of one table; see there for observations, rewards and how episodes end.
+    ``info["action_mask"]`` is (108,) int8, 1 for each legal action and all zero when the episode is over. In the step
+    in which a hand ends, ``info`` also says how: ``ending``, ``winner``, ``points`` and so on.
+
+    ``action_space`` is ``Discrete(108)``; its plain ``sample()`` draws legal actions only, so the usual random loop
+    ``env.step(env.action_space.sample())`` plays (see `gin_env.spaces.LegalActions`).
+
+    Args:
+        rules: Rules, or the name of a preset.
+        match: Whether an episode is a match to the rules' target instead of one hand.
+        opponent: ``"module:spec"`` or an object, as for `gin_env.vector.GinRummyVectorEnv`.
+        illegal: What an illegal action does: ``"raise"`` raises `gin_env.IllegalAction` and changes nothing;
+            ``"terminate"`` ends the episode with the reward ``-illegal_penalty``, and ``info["ending"]`` is
+            ``"illegal"``.
+        illegal_penalty: Points. The default is more than nearly any hand costs.
+        render_mode: None, or ``"ansi"`` for text.
+
+    Raises:
+        ValueError: If an argument is unknown, out of range or not played by the engine.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}
+
+    def __init__(
+        self,
+        *,
+        rules: Rules | str = "cardpuzzle",
+        match: bool = False,
+        opponent: str | Opponent = "agents:greedy",
+        illegal: str = "raise",
+        illegal_penalty: float = 100.0,
+        render_mode: str | None = None,
+    ) -> None:
+        self.illegal, self.illegal_penalty = check_illegal(illegal, illegal_penalty)
+        self.table = GinRummyVectorEnv(
+            1,
+            rules=rules,
+            match=match,
+            opponent=opponent,
+            autoreset_mode=AutoresetMode.DISABLED,
+            render_mode=render_mode,
+        )
+        self.rules = self.table.rules
+        self.match = match
+        self.render_mode = render_mode
+        self.observation_space = self.table.single_observation_space
+        self.action_space: LegalActions = LegalActions()
+        self._terminated_illegally = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Starts an episode.
+
+        Args:
+            seed: Decides every deal and every choice of a random opponent. None goes on with deals that follow from
+                the last seed, none of them seen before.
+            options: ``deck``, the order of the cards, and ``dealer``, a seat: a given deal, as in
+                `gin_env.engine.deal`; the learner has seat 0. Others are ignored.
+
+        Raises:
+            ValueError: If the seed is out of range, or an option does not fit.
+        """
+        super().reset(seed=seed)
+        given = {name + "s": [options[name]] for name in ("deck", "dealer") if options and name in options}
+        observations, infos = self.table.reset(seed=seed, options=given)
+        self._terminated_illegally = False
+        return observations[0], self._tell(infos, at_opening=True)
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Plays an action of the learner, and the opponent's until the learner is to move again.
+
+        Returns:
+            Observation (OBSERVATION_SIZE,) float32, reward in hand points, terminated, truncated, info.
+
+        Raises:
+            IllegalAction: If the action is illegal, unless ``illegal="terminate"``; nothing has changed.
+            TypeError: If the action is not an integer.
+            gymnasium.error.ResetNeeded: If the episode is over and was not reset.
+        """
+        if self._terminated_illegally:
+            raise gymnasium.error.ResetNeeded("the episode is over; reset first")
+        action = as_action(action)
+        try:
+            observations, rewards, terminated, truncated, infos = self.table.step([action])
+        except IllegalAction:
+            if self.illegal == "raise":
+                raise
+            return self._end_illegally(action)
+        return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), self._tell(infos)
+
+    def render(self) -> str | None:
+        """Returns the learner's view as text in render mode "ansi"."""
+        texts = self.table.render()
+        return None if texts is None else texts[0]
+
+    def action_masks(self) -> np.ndarray:
+        """Returns the legal actions, (108,) int8; the name is the one that sb3-contrib asks for."""
+        return self.action_space.legal
+
+    def _end_illegally(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self._terminated_illegally = True
+        observations, _ = look(self.table.tables, LEARNER)
+        mask = np.zeros(NUM_ACTIONS, dtype=np.int8)
+        self.action_space.show(mask, at_opening=False)
+        info = {"action_mask": mask, "ending": "illegal", "illegal_action": action}
+        return observations[0], -self.illegal_penalty, True, False, info
+
+    def _tell(self, infos: dict[str, Any], at_opening: bool = False) -> dict[str, Any]:
+        """Returns the info of the only table, as plain values, and shows the action space what is legal."""
+        info: dict[str, Any] = {}
+        for name, values in infos.items():
+            if not name.startswith("_") and infos["_" + name][0]:
+                info[name] = values[0].item() if values.dtype.kind == "i" and values.ndim == 1 else values[0]
+        self.action_space.show(info["action_mask"], at_opening)
+        return info

@@ -1,0 +1,233 @@
+"""The command `ginrummy`: help, results, and errors in one line."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import bench, cli, match
+from experiments.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(*words: str, code: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
+    """Runs the command in a process of its own, after some code."""
+    program = f"import sys\n{code}\nfrom experiments.cli import main\nsys.exit(main(sys.argv[1:]))"
+    return subprocess.run([sys.executable, "-c", program, *words], cwd=ROOT, capture_output=True, text=True, **options)
+
+
+# ------------------------------------------------------------------------------------------------------------- help
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for command in cli.COMMANDS:
+        assert f"\n  {command} " in text
+
+
+@pytest.mark.parametrize("command", [name for name in cli.COMMANDS if name != "train ppo"])
+def test_help_of_a_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "--help"])
+    assert ended.value.code == 0
+    assert f"ginrummy {command}" in capsys.readouterr().out
+
+
+def test_help_of_a_family(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--help"]) == 0
+    assert "bench engine" in capsys.readouterr().out
+
+
+def test_agents(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["agents"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("greedy ") and "deadwood" in line for line in lines)
+    assert any(line.startswith("random ") for line in lines)
+
+
+# ------------------------------------------------------------------------------------------------------------ match
+
+
+def test_match_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["match", "greedy", "random", "--deals", "100"]) == 0
+    out = capsys.readouterr().out
+    assert "as non-dealer" in out
+    assert out.splitlines()[-1].startswith("greedy beats random by ")
+    assert out.endswith("100 deals played twice\n")
+
+
+def test_match_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    words = ["match", "greedy:knock=5", "greedy", "--deals", "20", "--seed", "9", "--rules", "plus20", "--batch", "6"]
+    assert main([*words, "--json", "--out", str(path)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data == json.loads(path.read_text())
+    assert (data["a"], data["seed"], data["deals"], data["rules"]["name"]) == ("greedy:knock=5", 9, 20, "plus20")
+
+
+def test_match_needs_no_torch() -> None:
+    done = run("match", "greedy", "random", "--deals", "5", "--json", code="sys.modules['torch'] = None")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["deals"] == 5
+    assert done.stderr == ""
+
+
+def test_bench_json(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["bench", "engine", "--tables", "4", "--seconds", "0.01", "--rounds", "1", "--no-openspiel"]
+    assert main([*words, "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["gin_env"]["decisions_per_second"] > 0
+    assert "round 1 of 1" in said.err
+    assert main(words) == 0
+    assert "decisions a second on one thread" in capsys.readouterr().out
+
+
+# ----------------------------------------------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("", "a command is missing"),
+        ("fly", "'fly' is no command"),
+        ("train", "expected train ppo"),
+        ("train sac", "'train sac' is no command; expected train ppo"),
+        ("match nobody greedy", "'nobody' is no agent"),
+        ("match greedy greedy:knock=-1", "knock is -1"),
+        ("match greedy random --rules whist", "'whist' is no preset"),
+        ("match greedy random --deals -5", "deals is -5; expected at least 1"),
+        ("match greedy random --seed -1", "seed is -1"),
+        ("match greedy random --batch 0", "batch is 0"),
+        ("match greedy random --deals 2 --out /dev/null/x.json", "/dev/null"),
+        ("bench engine --tables 0", "tables is 0"),
+        ("export no/such/run", "there is no run no/such/run"),
+        ("train ppo --recipe nothing", "there is no recipe 'nothing'"),
+    ],
+)
+def test_error_in_one_line(words: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert says in said
+    assert said.startswith("ginrummy: ")
+
+
+@pytest.mark.parametrize(
+    "words", ["match greedy", "match greedy random more", "match greedy random --deals many", "bench engine --deals 3"]
+)
+def test_wrong_words(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_error_with_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cli.TRACEBACK, "1")
+    with pytest.raises(ValueError, match="nobody"):
+        main(["match", "nobody", "greedy"])
+
+
+def test_a_fault_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(*args: Any, **options: Any) -> None:
+        raise TypeError("a fault")
+
+    monkeypatch.setattr(match, "play_match", fault)
+    with pytest.raises(TypeError, match="a fault"):
+        main(["match", "greedy", "random"])
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "words"),
+    [(match, "play_match", "match greedy random --json"), (bench, "bench_engine", "bench engine --json")],
+)
+def test_ctrl_c(
+    module: Any, name: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*args: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, name, interrupt)
+    assert main(words.split()) == 130
+    assert capsys.readouterr() == ("", "ginrummy: interrupted\n")
+
+
+def test_a_real_ctrl_c() -> None:
+    # It sends itself the signal from within the match, so that nothing depends on the time.
+    code = f"""
+import os, signal
+signal.signal({signal.SIGINT}, signal.default_int_handler)
+from gin_env import engine
+step = engine.step
+engine.step = lambda *args, **options: (os.kill(os.getpid(), {signal.SIGINT}), step(*args, **options))[1]
+"""
+    done = run("match", "random", "random", code=code)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "ginrummy: interrupted\n")
+
+
+# ------------------------------------------------------------------------------------------------------------ train
+
+
+def recipe(folder: Path, text: str = "seed = 4\nepochs = 3\n") -> str:
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_train_help_shows_the_recipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "ppo", "--recipe", recipe(tmp_path), "--help"])
+    assert ended.value.code == 0
+    out = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "--epochs INT" in out
+    assert "(default: 3)" in out
+    assert "(default: runs/mine)" in out
+
+
+def test_train_merges_recipe_and_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ppo = pytest.importorskip("training.ppo", exc_type=ImportError)
+    calls: list[tuple[Any, Path, bool]] = []
+    monkeypatch.setattr(ppo, "train", lambda config, run, *, overwrite: calls.append((config, run, overwrite)))
+    assert main(["train", "ppo", f"--recipe={recipe(tmp_path)}", "--seed", "8"]) == 0
+    assert main(["train", "ppo", "--recipe", recipe(tmp_path), "--run", "there", "--overwrite"]) == 0
+    (first, run_dir, fresh), (second, other_dir, afresh) = calls
+    assert (first.seed, first.epochs, second.seed, second.epochs) == (8, 3, 4, 3)
+    assert (run_dir, fresh) == (Path("runs/mine"), False)
+    assert (other_dir, afresh) == (Path("there"), True)
+
+
+def test_train_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "ppo", "--recipe", recipe(tmp_path, "epoch = 3")]) == 2
+    assert "unknown field 'epoch'" in capsys.readouterr().err
+    assert main(["train", "ppo", "--recipe", recipe(tmp_path), "--epochs", "0"]) == 2
+    assert "epochs is 0" in capsys.readouterr().err
+
+
+def test_train_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    ppo = pytest.importorskip("training.ppo", exc_type=ImportError)
+
+    def stop(*args: Any, **options: Any) -> None:
+        raise ppo.Interrupted("stopped at step 5; the same command goes on")
+
+    monkeypatch.setattr(ppo, "train", stop)
+    assert main(["train", "ppo", "--recipe", recipe(tmp_path)]) == 130
+    assert capsys.readouterr() == ("", "ginrummy: stopped at step 5; the same command goes on\n")
+
+
+def test_train_without_torch(tmp_path: Path) -> None:
+    done = run("train", "ppo", "--recipe", recipe(tmp_path), code="sys.modules['torch'] = None", check=False)
+    assert done.returncode == 2
+    assert done.stderr == 'ginrummy: this needs torch, which is not installed: pip install "gin-env[train]"\n'
+
+
+def test_packaged_recipes(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in cli.recipe_names():
+        with pytest.raises(SystemExit) as ended:
+            main(["train", "ppo", "--recipe", name, "--help"])
+        assert ended.value.code == 0

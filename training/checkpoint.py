@@ -1,0 +1,132 @@
+"""Checkpoints: one safetensors file, written beside and renamed, read without pickle.
+
+Tensors and plain numbers only: the network, the optimizer, the tables, the random state, and a JSON header with the
+rest. A run resumed from one goes on bit for bit as if it had never stopped.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+FORMAT = 1
+CHECKPOINT = "checkpoint.safetensors"
+CONFIG = "config.json"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint or run folder that is missing, damaged or does not fit. The message says which."""
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a file beside its place, then renames it: it is there whole or not at all."""
+    beside = path.with_name(f".{path.name}.part")
+    with open(beside, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes a JSON file atomically, readable by people."""
+    write_atomically(path, (json.dumps(value, indent=2) + "\n").encode())
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimizer's state as named tensors: ``optimizer.<parameter number>.<entry>``."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"optimizer.{number}.{entry}": torch.as_tensor(value)
+        for number, entries in state.items()
+        for entry, value in entries.items()
+    }
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Puts back what `optimizer_tensors` gave."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("optimizer."):
+            _, number, entry = name.split(".", 2)
+            state.setdefault(int(number), {})[entry] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def network_tensors(network: nn.Module) -> dict[str, Tensor]:
+    """The network's weights, named ``network.<parameter>``."""
+    return {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
+
+
+def load_network(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Puts the weights of a checkpoint into a network.
+
+    Raises:
+        CheckpointError: If they do not fit it.
+    """
+    weights = {
+        name.removeprefix("network."): tensor for name, tensor in tensors.items() if name.startswith("network.")
+    }
+    try:
+        network.load_state_dict(weights)
+    except RuntimeError as error:
+        raise CheckpointError(f"the checkpoint's weights do not fit the network: {str(error).splitlines()[-1].strip()}") from None
+
+
+def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
+    """Writes a checkpoint atomically.
+
+    Args:
+        path: The file.
+        tensors: What to keep, by name.
+        header: Plain values, kept as JSON.
+    """
+    beside = path.with_name(f".{path.name}.part")
+    plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    save_file(plain, beside, metadata={"header": json.dumps({"format": FORMAT, **header})})
+    with open(beside, "rb+") as file:
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+
+
+def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Reads a checkpoint: its tensors and header.
+
+    Raises:
+        CheckpointError: If it is missing, damaged, or of another format.
+    """
+    if not path.is_file():
+        raise CheckpointError(f"there is no checkpoint {path}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {})["header"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, KeyError, json.JSONDecodeError, OSError) as error:
+        raise CheckpointError(f"checkpoint {path} is damaged: {error}") from None
+    if header.get("format") != FORMAT:
+        raise CheckpointError(f"checkpoint {path} has format {header.get('format')}; expected {FORMAT}")
+    return tensors, header
+
+
+def load_config(run: Path) -> dict[str, Any]:
+    """Reads a run's config.
+
+    Raises:
+        CheckpointError: If the folder holds no run, or its config is damaged.
+    """
+    path = run / CONFIG
+    if not path.is_file():
+        raise CheckpointError(f"{run} holds no run: there is no {path}")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"config {path} is damaged: {error}") from None
+    if not isinstance(config, dict):
+        raise CheckpointError(f"config {path} is damaged: it holds no table of fields")
+    return config

@@ -1,0 +1,225 @@
+"""Checkpoint to bundle: what `agents.bundle` reads."""
+
+import json
+import logging
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+
+import agents
+from agents import bundle
+from agents.baselines import RandomAgent
+from agents.bundle import BundleAgent, BundleError
+from agents.networks import SuitNet, build_network, count_parameters
+from gin_env import engine
+from gin_env.rules import Rules
+from gin_env.view import look, observe, schema
+from training.checkpoint import CHECKPOINT, CheckpointError, load_checkpoint, load_config, load_network, write_json
+from training.evaluate import play_match
+
+GOLDEN_ROWS = 32
+OPPONENTS = ("random", "greedy", "gin-only", "early-knock")
+LIBRARIES = ("gin-env", "numpy", "numba", "torch", "onnx", "onnxscript", "onnxruntime")
+
+
+class ExportError(ValueError):
+    """An export that cannot be made; nothing has been left behind."""
+
+
+def export(run: str | Path, out: str | Path, *, deals: int = 1000, seed: int = 7_000_003) -> dict[str, Any]:
+    """Exports the policy of a run.
+
+    The bundle is made in a folder beside ``out``, verified by playing it, and renamed.
+
+    Args:
+        run: Folder of a run of `ginrummy train`.
+        out: Folder of the bundle; an older bundle there is replaced, anything else is refused.
+        deals: Deals of each evaluation, each played twice.
+        seed: Seed of these deals; no training run plays them.
+
+    Returns:
+        What eval.json holds.
+
+    Raises:
+        CheckpointError: If the run is missing or damaged.
+        ExportError: If ``out`` holds something else or cannot be written.
+    """
+    run, out = Path(run), Path(out)
+    config = load_config(run)
+    tensors, header = load_checkpoint(run / CHECKPOINT)
+    try:
+        rules = Rules.from_dict(header["rules"])
+        network = build_network(header["network"]["name"], header["network"]["settings"])
+        step = int(header["step"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"checkpoint {run / CHECKPOINT} is damaged: {error}") from None
+    load_network(network, tensors)
+    network.eval()
+    if out.exists() and not ((out / bundle.SUMS).is_file() or (out.is_dir() and not any(out.iterdir()))):
+        raise ExportError(f"{out} exists and is no bundle; choose another --out")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    except OSError as error:
+        raise ExportError(f"cannot write beside {out}: {error.strerror}") from None
+    try:
+        evaluation = _write_bundle(part, out, run, rules, network, config, header, step, deals, seed)
+        part.chmod(0o755)  # a temporary folder is private
+        if out.exists():
+            shutil.rmtree(out)
+        part.rename(out)
+    except OSError as error:
+        raise ExportError(f"cannot write {out}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return evaluation
+
+
+def _write_bundle(
+    part: Path,
+    out: Path,
+    run: Path,
+    rules: Rules,
+    network: SuitNet,
+    config: Mapping[str, Any],
+    header: Mapping[str, Any],
+    step: int,
+    deals: int,
+    seed: int,
+) -> dict[str, Any]:
+    observation, mask = _positions(rules, GOLDEN_ROWS, seed)
+    with torch.inference_mode():
+        logits, value = network(torch.from_numpy(observation), torch.from_numpy(mask))
+    _write_onnx(network, observation, mask, part / bundle.POLICY)
+    save_file({name: tensor.contiguous() for name, tensor in network.state_dict().items()}, part / bundle.WEIGHTS)
+    (part / bundle.WEIGHTS).chmod(0o644)
+    np.savez_compressed(
+        part / bundle.GOLDEN, observation=observation, mask=mask, logits=logits.numpy(), value=value.numpy()
+    )
+    write_json(
+        part / bundle.CONFIG,
+        {
+            "format": bundle.FORMAT,
+            "rules": rules.to_dict(),
+            "rules_fingerprint": rules.fingerprint,
+            "observation": schema(),
+            "actions": bundle.action_schema(),
+            "network": {**header["network"], "parameters": count_parameters(network)},
+            "points_scale": config.get("points_scale"),
+        },
+    )
+    write_json(
+        part / bundle.PROVENANCE,
+        {
+            "algorithm": "ppo",
+            "config": dict(config),
+            "seed": config.get("seed"),
+            "steps": step,
+            "run": run.name,
+            "evaluation_while_training": header.get("evaluation"),
+            "versions": {"python": sys.version.split()[0], **{name: _version(name) for name in LIBRARIES}},
+        },
+    )
+    (part / bundle.SUMS).write_text(bundle.checksums(part), encoding="utf-8")
+    agent = BundleAgent(part)
+    agent.name = out.name
+    evaluation = {
+        "policy": "likeliest action",
+        "matches": {
+            name: {
+                **play_match(agent, agents.make(name), deals=deals, seed=seed, rules=rules).to_dict(),
+                "command": f"ginrummy match {out.name} {name} --deals {deals} --seed {seed} --rules {rules.name}",
+            }
+            for name in OPPONENTS
+        },
+    }
+    write_json(part / bundle.EVAL, evaluation)
+    (part / bundle.CARD).write_text(_card(out.name, rules, config, step, evaluation), encoding="utf-8")
+    (part / bundle.SUMS).write_text(bundle.checksums(part), encoding="utf-8")
+    bundle.read_config(part)
+    return evaluation
+
+
+def _positions(rules: Rules, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Observations and masks from random play: each from a hand of its own, at another depth."""
+    tables = engine.new_tables(rules, size, seed=seed)
+    player = RandomAgent()
+    depths = np.arange(size)
+    for move in range(size):
+        keys = engine.mix_keys(seed + move, np.arange(size))
+        actions = player.act(observe(tables), engine.legal(tables), keys)
+        actions[move >= depths] = engine.NO_ACTION
+        engine.step(tables, actions, redeal=True)
+    return look(tables)
+
+
+def _write_onnx(network: SuitNet, observation: np.ndarray, mask: np.ndarray, path: Path) -> None:
+    batch = torch.export.Dim("batch", min=1)
+    # A batch of two: a batch of one would be taken for a constant.
+    example = {"observation": torch.from_numpy(observation[:2]), "mask": torch.from_numpy(mask[:2])}
+    quiet = logging.getLogger("torch.onnx")
+    level = quiet.level
+    quiet.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            # The exporter's own deprecations, which its next version mends.
+            warnings.simplefilter("ignore")
+            torch.onnx.export(
+                network,
+                kwargs=example,
+                f=str(path),
+                input_names=["observation", "mask"],
+                output_names=["logits", "value"],
+                dynamic_shapes={"observation": {0: batch}, "mask": {0: batch}},
+                external_data=False,
+                dynamo=True,
+                verbose=False,
+            )
+    except ImportError as error:
+        raise ExportError(f"export needs {error.name}; install it with: pip install 'gin-env[train,onnx]'") from None
+    finally:
+        quiet.setLevel(level)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _card(name: str, rules: Rules, config: Mapping[str, Any], step: int, evaluation: Mapping[str, Any]) -> str:
+    rows = "".join(
+        f"| {opponent} | {match['points_per_hand']:+.2f} | {match['ci95'][0]:+.2f} to {match['ci95'][1]:+.2f} "
+        f"| {match['hands_won'] / (2 * match['deals']):.1%} | `{match['command']}` |\n"
+        for opponent, match in evaluation["matches"].items()
+    )
+    return f"""# {name}: a gin rummy player
+
+Trained by self-play with gin-env (masked PPO, {step:,} decisions, seed {config.get("seed")}) for the rules
+`{rules.name}`, fingerprint `{rules.fingerprint}`. It plays its likeliest action.
+
+| against | points a hand | 95 % interval | hands won | command |
+|---|---|---|---|---|
+{rows}
+Every deal was played twice with seats exchanged.
+
+    import agents
+    agent = agents.make("path/to/{name}")
+
+`config.json` holds rules and schemas, `provenance.json` the training config. Outside Python, run `policy.onnx`:
+inputs `observation` (N, {schema()["size"]}) float32 and `mask` (N, 108) int8; outputs `logits` (N, 108), about -30,000
+where masked (everywhere in a row whose mask is all zero), and `value` (N,), points won divided by {config.get("points_scale")}.
+"""
+
+
+__all__ = ["BundleError", "ExportError", "export"]

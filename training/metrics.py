@@ -1,0 +1,143 @@
+"""What a run tells: TensorBoard scalars, the same as JSON lines, a progress bar, and where the time goes."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from training.checkpoint import write_atomically
+
+METRICS = "metrics.jsonl"
+
+# Every scalar of a run, by group; the docs print this table.
+GLOSSARY = {
+    "charts/SPS": "the learner's decisions per second since the last entry",
+    "charts/learning_rate": "Adam's step",
+    "charts/entropy_weight": "weight of the entropy in the loss",
+    "losses/policy_loss": "PPO's clipped surrogate, to be minimised",
+    "losses/value_loss": "half the mean squared error of the value, in units of reward",
+    "losses/entropy": "mean entropy of the policy over legal actions, nats",
+    "losses/approx_kl": "mean of (ratio - 1) - log ratio: how far the policy moved in the update, nats",
+    "losses/clipfrac": "share of decisions whose ratio left the clip range",
+    "losses/explained_variance": "share of the returns' variance that the value explains",
+    "losses/grad_norm": "mean norm of the gradient before clipping",
+    "game/knock_rate": "share of hands that ended with a knock that won",
+    "game/gin_rate": "share of hands that ended with gin",
+    "game/big_gin_rate": "share of hands that ended with big gin",
+    "game/undercut_rate": "share of hands whose knocker was undercut",
+    "game/tie_rate": "share of hands tied at equal deadwood, where that scores nothing",
+    "game/dead_rate": "share of hands that ran out of stock",
+    "game/truncated_rate": "share of hands that reached the cap on draws",
+    "game/points": "mean points won by the winner, dead hands as 0",
+    "game/turns": "mean draws in a hand",
+    "game/hands": "hands that ended since the last entry",
+    "eval/points_per_hand": "points a hand against greedy, likeliest action, duplicate deals",
+    "eval/ci95_low": "lower end of its 95 % interval",
+    "eval/ci95_high": "upper end of its 95 % interval",
+    "eval/win_rate": "share of hands won in that evaluation",
+    "time/rollout": "share of the time spent playing, network included",
+    "time/learn": "share of the time spent on gradients",
+    "time/evaluate": "share of the time spent on evaluation",
+}
+
+
+class Stopwatch:
+    """Adds up the seconds spent in named parts of a loop."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Times the body of a with statement."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+    def shares(self) -> dict[str, float]:
+        """The share of each part, 0 to 1."""
+        total = sum(self.seconds.values()) or 1.0
+        return {name: seconds / total for name, seconds in self.seconds.items()}
+
+
+class Log:
+    """Writes a run's scalars to TensorBoard and to metrics.jsonl in its folder.
+
+    Args:
+        run: The run's folder.
+        step: Step from which the run goes on; later entries of an interrupted run are dropped.
+    """
+
+    def __init__(self, run: Path, step: int = 0) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.path = run / METRICS
+        if step and self.path.exists():
+            kept = [line for line in self.path.read_text().splitlines() if _step_of(line) <= step]
+            write_atomically(self.path, "".join(line + "\n" for line in kept).encode())
+        elif self.path.exists():
+            self.path.unlink()
+        self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (closed by close)
+        self.board = SummaryWriter(str(run), purge_step=step or None)
+
+    def write(self, step: int, scalars: Mapping[str, float]) -> None:
+        """Writes scalars at a step (decisions of the learner)."""
+        for name, value in scalars.items():
+            self.board.add_scalar(name, value, step)
+        line = {"step": step, **{name: round(float(value), 6) for name, value in scalars.items()}}
+        self.file.write(json.dumps(line) + "\n")
+        self.file.flush()
+
+    def close(self) -> None:
+        """Closes the files."""
+        self.file.close()
+        self.board.close()
+
+
+def _step_of(line: str) -> int:
+    try:
+        return int(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        # A line that was cut off when the process died.
+        return sys.maxsize
+
+
+class Display:
+    """The progress bar of a run, on stderr; plain lines where that is no terminal."""
+
+    def __init__(self, total: int, done: int) -> None:
+        self.console = Console(stderr=True)
+        self.progress = Progress(
+            TextColumn("[bold]train"),
+            BarColumn(),
+            TextColumn("{task.percentage:3.0f} %  {task.fields[rate]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
+        self.task = self.progress.add_task("train", total=total, completed=done, rate="", note="")
+
+    def __enter__(self) -> "Display":
+        self.progress.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.progress.stop()
+
+    def update(self, step: int, rate: float, note: str) -> None:
+        """Shows the step, the rate (decisions per second) and a note."""
+        self.progress.update(self.task, completed=step, rate=f"{rate:,.0f} decisions/s", note=note)
+
+    def line(self, text: str) -> None:
+        """Prints a line that stays."""
+        self.console.print(text, highlight=False)

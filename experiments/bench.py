@@ -4,9 +4,9 @@ Both loops do what a trainer needs of an environment: for every decision they wr
 legal actions as numpy arrays and play a uniformly random legal action, and they deal the next hand when one ends.
 
 - gin_env: N tables; `gin_env.view.look`, the random agent's kernel, `gin_env.engine.step` with redealing.
-- OpenSpiel: the fastest way found from Python. One root state is cloned for each hand (making a new state costs far more),
-  its observer writes into one numpy array in place, the mask is filled from the list of legal actions, chance nodes
-  are sampled. It has one game at a time, for it has no batches in Python.
+- OpenSpiel: the fastest way found from Python. One root state is cloned for each hand (making a new state costs far
+  more), its observer writes into one numpy array in place, the mask is filled from the list of legal actions, chance
+  nodes are sampled. It has one game at a time, for it has no batches in Python.
 
 The machine may be busy with other work. So the two are measured in short rounds that alternate, the median of the
 rounds counts, and the share of the time for which the thread had a core is reported beside it.
@@ -77,7 +77,7 @@ class EngineLoop:
             self.numbers += np.uint64(size)
             parts[0] += looked - now
             parts[1] += chosen - looked
-            now, before = time.perf_counter(), now
+            now = time.perf_counter()
             parts[2] += now - chosen
             decisions += size
         return Round(decisions, now - start, time.process_time() - cpu, tuple(parts))

@@ -140,9 +140,7 @@ def _dispatch(words: list[str]) -> None:
 def _tyro(function: Callable[..., Any], name: str, words: Sequence[str], **options: Any) -> Any:
     import tyro
 
-    return tyro.cli(
-        function, prog=f"ginrummy {name}", args=words, config=(tyro.conf.FlagCreatePairsOff,), **options
-    )
+    return tyro.cli(function, prog=f"ginrummy {name}", args=words, config=(tyro.conf.FlagCreatePairsOff,), **options)
 
 
 # ------------------------------------------------------------------------------------------------------------ train
@@ -172,8 +170,8 @@ def train_ppo(words: list[str]) -> None:
 
     default = TrainPPO(load_recipe(path), recipe, Path("runs") / path.stem)
     description = (
-        "Train a network by self-play with PPO. Ctrl-C stops after the update in progress and leaves a checkpoint, from "
-        f"which the same command goes on. Recipes of this package: {', '.join(recipe_names())}."
+        "Train a network by self-play with PPO. Ctrl-C stops after the update in progress and leaves a checkpoint, "
+        f"from which the same command goes on. Recipes of this package: {', '.join(recipe_names())}."
     )
     wanted: TrainPPO = _tyro(TrainPPO, "train ppo", words, default=default, description=description)
 

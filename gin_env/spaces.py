@@ -96,7 +96,8 @@ class _LegalSamples:
         Gymnasium's checker seeds, samples, and only then resets and plays the sample. So a space that is seeded in the
         middle of an episode samples an opening action, until the environment's next step or reset.
         """
-        if not self._at_opening:
+        # Without a seed it is the space itself that asks, at its first sample.
+        if seed is not None and not self._at_opening:
             self._legal = self._opening
         return super().seed(seed)  # type: ignore[misc]
 

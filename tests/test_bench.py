@@ -44,9 +44,7 @@ def test_beside_openspiel() -> None:
     result = bench.bench_engine(tables=4, seconds=0.01, rounds=2)
     check(result["gin_env"], 2)
     check(result["openspiel"], 2)
-    assert result["ratio"] == (
-        result["gin_env"]["decisions_per_second"] / result["openspiel"]["decisions_per_second"]
-    )
+    assert result["ratio"] == (result["gin_env"]["decisions_per_second"] / result["openspiel"]["decisions_per_second"])
     assert bench_table(result).row_count == 2
 
 

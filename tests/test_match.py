@@ -18,7 +18,6 @@ from gin_env import engine
 from gin_env.actions import DRAW, TAKE
 from gin_env.rules import preset
 from gin_env.view import View, observe
-from tests.test_cases import CASES
 
 
 class Recorder:
@@ -59,12 +58,11 @@ def play(a: str, b: str, **options: Any) -> MatchResult:
 
 @pytest.mark.parametrize("name", ["greedy", "gin-only", "early-knock"])
 def test_two_copies_of_one_bot_are_level_d01(name: str) -> None:
-    case = next(case for case in CASES if case["id"] == "D01")
-    result = play(name, name, deals=case["input"]["deals"])
-    assert (result.games.sum(axis=1) == case["expected"]["sum_per_pair"]).all()
+    result = play(name, name, deals=50)
+    assert (result.games.sum(axis=1) == 0).all()
     assert result.games.any()
-    assert result.points_per_hand == case["expected"]["mean_difference"]
-    assert result.ci95 == (0.0, 0.0)
+    assert result.points_per_hand == 0
+    assert result.ci95 == (0, 0)  # the pairs do not vary
     assert result.hands_won == result.hands_lost
     assert result.behaviour[0] == result.behaviour[1]
 
@@ -151,7 +149,7 @@ def test_against_a_plain_replay() -> None:
         assert got.turns == draws[side] / hands
         assert got.takes == takes[side] / draws[side]
         assert result.speed[side].decisions > draws[side]
-    assert result.behaviour[0].undercut_suffered > 0
+    assert result.behaviour[0].undercut_made > 0
 
 
 @pytest.mark.parametrize("batch", [1, 7, 64])

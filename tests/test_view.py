@@ -23,7 +23,7 @@ RULES = (
 )
 some_rules = st.sampled_from(RULES)
 seeds = st.integers(0, 2**32 - 1)
-moves = st.integers(0, 90)
+moves = st.one_of(st.integers(0, 4), st.integers(0, 90))
 
 
 def position(rules: Rules, seed: int, num_moves: int, match: bool) -> np.ndarray:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from agents.base import register
-from gin_env._compile import count, kernel, lowest
+from gin_env._compile import borrow_row, count, kernel, lowest, read_flags
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE
 from gin_env.cards import NO_CARD, NUM_CARDS, NUM_RANKS
 from gin_env.engine import below
@@ -13,27 +13,24 @@ from gin_env.view import View
 
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
-_WORDS = NUM_ACTIONS // 4
 
 
 @kernel
 def _random(mask, rng, out):
     for i in range(mask.shape[0]):
-        # Four mask bytes at a time: each is 0 or 1, so the bits set are the actions legal.
-        words = mask[i].view(np.uint32)
-        legal = 0
-        for k in range(_WORDS):
-            legal += count(np.uint64(words[k]))
-        place = below(rng[i], _U0, legal)
-        for k in range(_WORDS):
-            word = np.uint64(words[k])
-            here = count(word)
-            if place < here:
-                for _ in range(place):
-                    word &= word - _U1
-                out[i] = 4 * k + lowest(word) // 8
-                break
-            place -= here
+        row = borrow_row(mask, i)
+        low = read_flags(row, 0)
+        high = read_flags(row, NUM_ACTIONS - 64) >> np.uint64(128 - NUM_ACTIONS)
+        in_low = count(low)
+        place = below(rng[i], _U0, in_low + count(high))
+        first = 0
+        if place >= in_low:
+            place -= in_low
+            low = high
+            first = 64
+        for _ in range(place):
+            low &= low - _U1
+        out[i] = first + lowest(low)
 
 
 @register("random")

@@ -24,7 +24,7 @@ from gin_env.cards import NUM_CARDS
 from gin_env.engine import GOING_ON, HAND_ENDED, IllegalAction
 from gin_env.render import render_text
 from gin_env.rules import Rules, as_rules
-from gin_env.spaces import as_action, check_illegal, mask_space, observation_space
+from gin_env.spaces import as_action, check_illegal, mask_space, observation_space, refuse_waiting
 from gin_env.tables import TRUNCATED
 from gin_env.view import look, observe, state
 
@@ -165,6 +165,7 @@ class GinRummyAEC(AECEnv):
             return
         action = as_action(action)
         try:
+            refuse_waiting(self.tables, [0], np.array([action]))
             points, over = engine.step(self.tables, [action])
         except IllegalAction:
             if self.illegal == "raise":

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gin_env._compile import count, kernel, lowest
+from gin_env._compile import borrow_row, kernel, lowest, write_cards
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE, action_name
 from gin_env.cards import CARD_POINTS, NO_CARD, NUM_CARDS, NUM_RANKS, cards_text
 from gin_env.melds import (
@@ -30,7 +30,7 @@ from gin_env.melds import (
     set_ranks,
     thrown_loose,
 )
-from gin_env.rules import CODES, Rules, as_rules
+from gin_env.rules import CODES, MAX_HAND_SIZE, Rules, as_rules
 from gin_env.tables import (
     BIG_GINNED,
     DEAD,
@@ -150,8 +150,9 @@ def start_hand(t, dealer):
         seat = 1 - dealer if place % 2 == 0 else dealer
         t.hands[seat] |= bit(t.deck[place])
     upcard = np.int64(t.deck[2 * rules.hand_size])
+    t.pile[:] = NO_CARD
+    t.pile_by[:] = NOBODY
     t.pile[0] = upcard
-    t.pile_by[0] = NOBODY
     t.pile_size = 1
     t.stock_at = 2 * rules.hand_size + 1
     t.taken = NO_CARD
@@ -250,31 +251,25 @@ def is_legal(t, action):
 
 
 @kernel
-def write_legal(t, out):
-    """Writes the mask of legal actions of the table's mover into ``out`` (108,)."""
-    out[:] = 0
+def write_legal(t, worth_a_look, out):
+    """Writes the mask of legal actions of the table's mover into ``out`` (108,).
+
+    ``worth_a_look`` may be False where the caller knows that no throw leaves little enough to knock.
+    """
     phase = t.phase
-    if phase == OFFER or phase == OFFER_DEALER:
-        out[PASS] = 1
-        out[TAKE] = 1
-    elif phase == DRAW_STOCK:
-        out[DRAW] = 1
-    elif phase == DRAW_ANY:
-        out[DRAW] = 1
-        out[TAKE] = 1
-    elif phase == THROW:
-        hand = t.hands[t.mover]
+    out[PASS] = phase == OFFER or phase == OFFER_DEALER
+    out[DRAW] = phase == DRAW_STOCK or phase == DRAW_ANY
+    out[TAKE] = out[PASS] or phase == DRAW_ANY
+    cards = _U0
+    knocks = _U0
+    if phase == THROW:
         cards = throwable(t)
-        knocks = knock_discards(hand, np.int64(t.limit), cards)
-        while cards != _U0:
-            out[DISCARD + lowest(cards)] = 1
-            cards &= cards - _U1
-        if knocks != _U0:
-            while knocks != _U0:
-                out[KNOCK + lowest(knocks)] = 1
-                knocks &= knocks - _U1
-            if may_big_gin(t):
-                out[BIG_GIN] = 1
+        if worth_a_look:
+            knocks = knock_discards(t.hands[t.mover], np.int64(t.limit), cards)
+    write_cards(out, DISCARD, cards)
+    write_cards(out, KNOCK, knocks)
+    # Eleven cards in melds hold a meld of four, so a knock is legal too. Smaller hands may be melded in threes only.
+    out[BIG_GIN] = phase == THROW and (knocks != _U0 or t.rules.hand_size < MAX_HAND_SIZE) and may_big_gin(t)
 
 
 # ------------------------------------------------------------------------------------------------------------ step
@@ -380,6 +375,8 @@ def play(t, action):
     if action == TAKE:
         t.pile_size -= 1
         card = t.pile[t.pile_size]
+        t.pile[t.pile_size] = NO_CARD
+        t.pile_by[t.pile_size] = NOBODY
         t.hands[mover] |= bit(card)
         t.known[mover] |= bit(card)
         t.taken = card
@@ -437,7 +434,7 @@ def _deal_decks(t, rows, decks, dealers):
 @kernel
 def _legal(t, out):
     for i in range(t.size):
-        write_legal(t[i], out[i])
+        write_legal(t[i], True, borrow_row(out, i))
 
 
 @kernel
@@ -527,7 +524,11 @@ def deal(
         ValueError: If a deck is not an order of the pack, or a row or dealer does not exist.
     """
     size = tables.size
-    rows = np.arange(size) if rows is None else np.atleast_1d(np.asarray(rows, dtype=np.int64))
+    rows = np.arange(size) if rows is None else np.atleast_1d(np.asarray(rows))
+    # Numbers only: a mask of rows would be read as the rows 0 and 1.
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise ValueError(f"rows are {rows.dtype} of shape {rows.shape}; expected integers of shape (K,)")
+    rows = rows.astype(np.int64)
     if rows.size and not (0 <= rows.min() and rows.max() < size):
         raise ValueError(f"rows {rows.min()} to {rows.max()} do not fit; expected 0 to {size - 1}")
     if decks is None:
@@ -535,14 +536,17 @@ def deal(
             raise ValueError("dealers are given without decks")
         _deal(tables, rows)
         return
-    decks = np.atleast_2d(np.asarray(decks, dtype=np.int8))
-    pack = sorted(tables_pack(tables))
-    if decks.shape != (rows.size, len(pack)) or not (np.sort(decks, axis=1) == pack).all():
-        raise ValueError(f"decks of shape {decks.shape} are not {rows.size} orders of the pack's {len(pack)} cards")
-    seats = np.full(rows.size, -1) if dealers is None else np.atleast_1d(np.asarray(dealers, dtype=np.int64))
+    decks = np.atleast_2d(np.asarray(decks))
+    pack = tables_pack(tables)
+    fits = decks.shape == (rows.size, len(pack)) and decks.dtype.kind in "iu"
+    if not (fits and (np.sort(decks, axis=1) == pack).all()):
+        raise ValueError(
+            f"decks ({decks.dtype} of shape {decks.shape}) are not {rows.size} orders of the pack's {len(pack)} cards"
+        )
+    seats = np.full(rows.size, -1) if dealers is None else np.atleast_1d(np.asarray(dealers))
     if dealers is not None and (seats.shape != rows.shape or not np.isin(seats, (0, 1)).all()):
         raise ValueError(f"dealers are {seats.tolist()}; expected {rows.size} seats of 0 or 1")
-    _deal_decks(tables, rows, decks, seats)
+    _deal_decks(tables, rows, np.ascontiguousarray(decks, dtype=np.int8), seats.astype(np.int64))
 
 
 def tables_pack(tables: Tables) -> list[int]:
@@ -567,7 +571,7 @@ def legal(tables: Tables, out: np.ndarray | None = None) -> np.ndarray:
 def legal_actions(tables: Tables, row: int = 0) -> list[int]:
     """Returns the ids of the legal actions at one table."""
     out = np.empty(NUM_ACTIONS, dtype=np.int8)
-    write_legal(tables[row], out)
+    write_legal(tables[row], True, out)
     return np.flatnonzero(out).tolist()
 
 

@@ -175,15 +175,20 @@ def deadwood_without(hand, banned, scale, out):
         # A card of this choice's sets is thrown under another choice, one without it.
         rest = hand & ~set_choice(hand, ranks, choice) if choice else hand
         total = run_loose(rest)
-        cards = rest
-        while cards != _U0:
-            card = lowest(cards)
-            cards &= cards - _U1
-            left = total + thrown_loose(rest, card)
-            if choice == 0 or scale * left < out[card]:
-                out[card] = scale * left
-            if card != banned:
-                best = min(best, left)
+        for suit in range(4):
+            mask = suit_of(rest, suit)
+            others = total - np.int64(LOOSE[mask])
+            ranks_left = mask
+            while ranks_left:
+                one = ranks_left & -ranks_left
+                ranks_left ^= one
+                card = suit * NUM_RANKS + lowest(np.uint64(one))
+                left = others + np.int64(LOOSE[mask ^ one])
+                scaled = scale * out.dtype.type(left)
+                if choice == 0 or scaled < out[card]:
+                    out[card] = scaled
+                if card != banned:
+                    best = min(best, left)
     return best
 
 
@@ -196,10 +201,15 @@ def least_after_discard(hand, banned):
     for choice in range(choices):
         rest = hand & ~set_choice(hand, ranks, choice) if choice else hand
         total = run_loose(rest)
-        cards = rest if banned < 0 else rest & ~bit(banned)
-        while cards != _U0:
-            best = min(best, total + thrown_loose(rest, lowest(cards)))
-            cards &= cards - _U1
+        allowed = rest if banned < 0 else rest & ~bit(banned)
+        for suit in range(4):
+            mask = suit_of(rest, suit)
+            others = total - np.int64(LOOSE[mask])
+            ranks_left = suit_of(allowed, suit)
+            while ranks_left:
+                one = ranks_left & -ranks_left
+                ranks_left ^= one
+                best = min(best, others + np.int64(LOOSE[mask ^ one]))
     return best
 
 
@@ -211,11 +221,12 @@ def write_melds(hand, sets, out):
     """
     out[:] = _U0
     size = 0
-    for rank in range(NUM_RANKS):
-        meld = sets & rank_cards(rank)
-        if meld != _U0:
-            out[size] = meld
-            size += 1
+    left = sets
+    while left != _U0:
+        meld = sets & rank_cards(lowest(left) % NUM_RANKS)
+        left &= ~meld
+        out[size] = meld
+        size += 1
     num_sets = size
     # By rising mask: the highest card decides, which for sets is the suit of their last card before the rank.
     for i in range(num_sets):
@@ -280,8 +291,11 @@ def open_places(melds, hand, pack):
 @kernel
 def arrange_hand(hand, pack, out):
     """Writes the knocker's melds into ``out`` (3,) and returns the deadwood. See `arrange` for the rule."""
-    trial = np.zeros(MAX_MELDS, dtype=np.uint64)
     ranks = set_ranks(hand)
+    if not ranks:
+        write_melds(hand, _U0, out)
+        return run_loose(hand)
+    trial = np.zeros(MAX_MELDS, dtype=np.uint64)
     deadwood = least_deadwood(hand)
     best_places, best_points, best_sets = 10_000, 0, 0
     for choice in range(num_set_choices(hand, ranks)):

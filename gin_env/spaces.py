@@ -1,13 +1,17 @@
 """Spaces that the environments share: observations, action masks, and actions whose samples are legal."""
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from gin_env import engine
 from gin_env.actions import NUM_ACTIONS, TAKE
+from gin_env.engine import IllegalAction
 from gin_env.rules import Rules
+from gin_env.tables import PHASES, Tables
 from gin_env.view import NUM_PLANES, OBSERVATION_SIZE, PLANE, SCALAR
 
 # What is legal whatever the deal when an episode starts: the upcard, or the opponent's first discard, may be taken.
@@ -70,6 +74,23 @@ def as_action(action: Any) -> int:
         return operator.index(action)
     except TypeError:
         raise TypeError(f"action is {action!r}; expected an integer, 0 to {NUM_ACTIONS - 1}") from None
+
+
+def refuse_waiting(tables: Tables, rows: Iterable[int], actions: np.ndarray) -> None:
+    """Raises if a player who is to move chose a negative action: the engine would take -1 for waiting.
+
+    Args:
+        tables: N tables.
+        rows: Those at which the player is to move.
+        actions: (N,) integers.
+
+    Raises:
+        IllegalAction: As the engine does for other actions.
+    """
+    for row in rows:
+        if actions[row] < 0:
+            seat, phase = int(tables["mover"][row]), PHASES[tables["phase"][row]]
+            raise IllegalAction(row, seat, int(actions[row]), engine.legal_actions(tables, row), phase)
 
 
 class _LegalSamples:

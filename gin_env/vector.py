@@ -21,8 +21,8 @@ from gin_env.actions import NUM_ACTIONS
 from gin_env.engine import EPISODE_ENDED, GOING_ON, HAND_ENDED, NO_ACTION, IllegalAction
 from gin_env.render import render_text
 from gin_env.rules import Rules, as_rules
-from gin_env.spaces import BatchedLegalActions, LegalActions, observation_space
-from gin_env.tables import ENDINGS, OVER, PHASES, TRUNCATED
+from gin_env.spaces import BatchedLegalActions, LegalActions, observation_space, refuse_waiting
+from gin_env.tables import ENDINGS, OVER, TRUNCATED
 from gin_env.view import OBSERVATION_SIZE, View, look, observe
 
 LEARNER, OPPONENT = 0, 1  # seats
@@ -204,7 +204,6 @@ class GinRummyVectorEnv(VectorEnv):
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and over.any():
             infos = self._final_infos(over)
-            ended &= ~over
             starting = over
         if starting.any():
             self._begin(np.flatnonzero(starting), ended)
@@ -259,10 +258,7 @@ class GinRummyVectorEnv(VectorEnv):
                 rows = np.flatnonzero(self._over)
                 raise gymnasium.error.ResetNeeded(f"the episodes at tables {rows.tolist()} are over; reset them first")
             checked[self._over] = NO_ACTION
-        # To the engine NO_ACTION means to wait, which is no choice of the learner's.
-        for row in np.flatnonzero((checked < 0) & ~self._over):
-            legal = engine.legal_actions(self.tables, int(row))
-            raise IllegalAction(int(row), LEARNER, int(checked[row]), legal, PHASES[self.tables["phase"][row]])
+        refuse_waiting(self.tables, np.flatnonzero((checked < 0) & ~self._over).tolist(), checked)
         return checked
 
     # --------------------------------------------------------------------------------------------------------- play
@@ -295,7 +291,10 @@ class GinRummyVectorEnv(VectorEnv):
         decks: np.ndarray | None = None,
         dealers: np.ndarray | None = None,
     ) -> None:
-        """Starts new episodes at some tables and plays on until the learner is to move there."""
+        """Starts new episodes at some tables and plays on until the learner is to move there.
+
+        ``ended`` is set anew for these tables: where a hand, but not the episode, has ended on the way.
+        """
         for _ in range(_MOST_SKIPPED):
             # A match that has a winner is over, which makes the next deal the first of another.
             self.tables["match_winner"][rows] = LEARNER
@@ -327,11 +326,10 @@ class GinRummyVectorEnv(VectorEnv):
             actions = np.full(self.num_envs, NO_ACTION)
             actions[rows] = chosen
             try:
-                if chosen.min() < 0:
-                    raise ValueError(f"it chose action {chosen.min()}")
+                refuse_waiting(self.tables, rows[chosen < 0].tolist(), actions)
                 self._play(actions, rewards, ended)
-            except ValueError as error:
-                raise RuntimeError(f"the opponent {self.opponent!r} made an illegal choice: {error}") from error
+            except IllegalAction as error:
+                raise RuntimeError(f"the opponent {self.opponent!r} chose an illegal action: {error}") from error
 
     def _play(self, actions: np.ndarray, rewards: np.ndarray, ended: np.ndarray) -> None:
         """Plays an action at some tables and books what came of it; deals the next hand of a match."""

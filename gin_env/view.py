@@ -8,7 +8,7 @@ changes (a test does).
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gin_env._compile import count, kernel, lowest
+from gin_env._compile import borrow_row, count, kernel, write_cards
 from gin_env.actions import NUM_ACTIONS
 from gin_env.cards import NO_CARD, NUM_CARDS
 from gin_env.engine import pack_of, write_legal
@@ -86,10 +86,11 @@ def observe_row(t, seat, v):
     v.own_declined = t.declined[seat]
     v.opponent_declined = t.declined[other]
     size = t.pile_size
+    v.pile[:] = t.pile
     for k in range(NUM_CARDS):
+        # Seats become OWN and OPPONENT: the same numbers from seat 0, exchanged from seat 1.
         by = t.pile_by[k]
-        v.pile[k] = t.pile[k] if k < size else NO_CARD
-        v.pile_by[k] = DEALT if by == NOBODY or k >= size else OWN if by == seat else OPPONENT
+        v.pile_by[k] = by ^ seat if by >= 0 else DEALT
     v.pile_size = size
     v.upcard = t.pile[size - 1] if size > 0 else NO_CARD
     v.taken = t.taken
@@ -97,16 +98,22 @@ def observe_row(t, seat, v):
     v.own_score = t.scores[seat]
     v.opponent_score = t.scores[other]
     v.target = t.rules.target if t.to_target else 0
-    v.ending = t.ending if over else PLAYING
+    v.ending = PLAYING
     v.own_points = 0
-    v.own_deadwood = t.deadwood[seat] if over else -1
-    v.opponent_deadwood = t.deadwood[other] if over else -1
-    if over and t.winner != NOBODY:
-        v.own_points = t.points if t.winner == seat else -t.points
-    for k in range(MAX_MELDS):
-        v.own_melds[k] = t.melds[seat, k] if over else _U0
-        v.opponent_melds[k] = t.melds[other, k] if over else _U0
-        v.layoffs[k] = t.layoffs[k] if over else _U0
+    v.own_deadwood = -1
+    v.opponent_deadwood = -1
+    v.own_melds[:] = _U0
+    v.opponent_melds[:] = _U0
+    v.layoffs[:] = _U0
+    if over:
+        v.ending = t.ending
+        if t.winner != NOBODY:
+            v.own_points = t.points if t.winner == seat else -t.points
+        v.own_deadwood = t.deadwood[seat]
+        v.opponent_deadwood = t.deadwood[other]
+        v.own_melds[:] = t.melds[seat]
+        v.opponent_melds[:] = t.melds[other]
+        v.layoffs[:] = t.layoffs
 
 
 @kernel
@@ -156,7 +163,6 @@ PLANES = (
     ("opponent_pile", "the same for the opponent"),
     ("opponent_declined", "1 for each card that the opponent could have taken from the pile and did not"),
     ("upcard", "1 for the top of the discard pile"),
-    ("taken", "1 for the card that the mover took from the pile in this turn"),
     ("deadwood_after", "tens of points left after throwing this card; before the draw: after taking the upcard first"),
 )
 SCALARS = (
@@ -186,55 +192,41 @@ PLANE = {name: index * NUM_CARDS for index, (name, _) in enumerate(PLANES)}
 SCALAR = {name: NUM_PLANES * NUM_CARDS + index for index, (name, _) in enumerate(SCALARS)}
 
 _U0 = np.uint64(0)
-_U1 = np.uint64(1)
 _HAND, _OWN_KNOWN, _OPPONENT_KNOWN, _UNSEEN = (
     PLANE[name] for name in ("hand", "own_known", "opponent_known", "unseen")
 )
 _PILE = (PLANE["own_pile"], PLANE["opponent_pile"])
-_DECLINED, _UPCARD, _TAKEN, _AFTER = (
-    PLANE[name] for name in ("opponent_declined", "upcard", "taken", "deadwood_after")
-)
+_DECLINED, _UPCARD, _AFTER = (PLANE[name] for name in ("opponent_declined", "upcard", "deadwood_after"))
 _FIRST_SCALAR = NUM_PLANES * NUM_CARDS
 
 
-@kernel
-def _write_plane(mask, out, offset):
-    for card in range(NUM_CARDS):
-        out[offset + card] = np.float32((mask >> np.uint64(card)) & _U1)
-
-
-@kernel
-def _mark(mask, out, offset):
-    """Writes the ones of a plane that is zero; for the sparse planes."""
-    while mask != _U0:
-        out[offset + lowest(mask)] = np.float32(1)
-        mask &= mask - _U1
+# Recency of the k-th card from the top of the pile.
+_RECENCY = 1 - np.arange(NUM_CARDS, dtype=np.float32) / 64
 
 
 @kernel
 def encode_row(v, out):
-    """Writes a row of a view into ``out`` (OBSERVATION_SIZE,) float32."""
-    out[:] = np.float32(0)
+    """Writes a row of a view into ``out`` (OBSERVATION_SIZE,) float32.
+
+    Returns the field deadwood, in points.
+    """
     hand = v.hand
     pile_cards = _U0
-    size = v.pile_size
+    out[_PILE[0] : _PILE[1] + NUM_CARDS] = np.float32(0)
+    size = np.int64(v.pile_size)
     for k in range(size):
-        card = v.pile[k]
+        card = np.int64(v.pile[k])
         pile_cards |= bit(card)
         if v.pile_by[k] != DEALT:
-            out[_PILE[v.pile_by[k]] + card] = np.float32(1) - np.float32(size - 1 - k) / np.float32(64)
-    _mark(hand, out, _HAND)
-    _mark(v.own_known, out, _OWN_KNOWN)
-    _mark(v.opponent_known, out, _OPPONENT_KNOWN)
-    _write_plane(pack_of(v.rules) & ~(hand | v.opponent_known | pile_cards), out, _UNSEEN)
-    _mark(v.opponent_declined, out, _DECLINED)
-    if v.upcard != NO_CARD:
-        out[_UPCARD + v.upcard] = np.float32(1)
-    banned = np.int64(NO_CARD)
-    if v.taken != NO_CARD:
-        out[_TAKEN + v.taken] = np.float32(1)
-        if not v.rules.rediscard:
-            banned = np.int64(v.taken)
+            out[(_PILE[0] if v.pile_by[k] == OWN else _PILE[1]) + card] = _RECENCY[size - 1 - k]
+    write_cards(out, _HAND, hand)
+    write_cards(out, _OWN_KNOWN, v.own_known)
+    write_cards(out, _OPPONENT_KNOWN, v.opponent_known)
+    write_cards(out, _UNSEEN, pack_of(v.rules) & ~(hand | v.opponent_known | pile_cards))
+    write_cards(out, _DECLINED, v.opponent_declined)
+    write_cards(out, _UPCARD, bit(v.upcard) if v.upcard != NO_CARD else _U0)
+    out[_AFTER : _AFTER + NUM_CARDS] = np.float32(0)
+    banned = np.int64(NO_CARD) if v.rules.rediscard else np.int64(v.taken)
 
     # Arithmetic: what each throw would leave, and what the upcard would save.
     phase = v.phase
@@ -256,8 +248,8 @@ def encode_row(v, out):
     out[at + 6] = np.float32(v.is_dealer)
     out[at + 7] = np.float32(v.doubled)
     out[at + 8] = ten * np.float32(v.limit)
-    out[at + 9] = np.float32(v.stock) / np.float32(32)
-    out[at + 10] = np.float32(v.draws) / np.float32(32)
+    out[at + 9] = np.float32(v.stock) * np.float32(1 / 32)
+    out[at + 10] = np.float32(v.draws) * np.float32(1 / 32)
     out[at + 11] = ten * np.float32(deadwood)
     out[at + 12] = saves
     out[at + 13] = ten * np.float32(count(v.opponent_known))
@@ -265,12 +257,13 @@ def encode_row(v, out):
     out[at + 14] = np.float32(v.own_score) / np.float32(target) if target > 0 else np.float32(0)
     out[at + 15] = np.float32(v.opponent_score) / np.float32(target) if target > 0 else np.float32(0)
     out[at + 16] = np.float32(target > 0)
+    return deadwood
 
 
 @kernel
 def _encode(v, out):
     for i in range(v.size):
-        encode_row(v[i], out[i])
+        encode_row(v[i], borrow_row(out, i))
 
 
 def encode(view: View, out: np.ndarray | None = None) -> np.ndarray:
@@ -294,9 +287,9 @@ def _look(t, seats, scratch, observations, masks):
     v = scratch[0]
     for i in range(t.size):
         observe_row(t[i], np.int64(seats[i]), v)
-        encode_row(v, observations[i])
+        deadwood = encode_row(v, borrow_row(observations, i))
         if v.to_move:
-            write_legal(t[i], masks[i])
+            write_legal(t[i], deadwood <= v.limit, borrow_row(masks, i))
         else:
             masks[i, :] = 0
 
@@ -354,9 +347,9 @@ def state(tables: Tables, out: np.ndarray | None = None) -> np.ndarray:
 @kernel
 def _state(t, out):
     for i in range(t.size):
-        row = out[i]
-        _write_plane(t[i].hands[0], row, 0)
-        _write_plane(t[i].hands[1], row, NUM_CARDS)
+        row = borrow_row(out, i)
+        write_cards(row, 0, t[i].hands[0])
+        write_cards(row, NUM_CARDS, t[i].hands[1])
         row[2 * NUM_CARDS :] = 0
         for place in range(t[i].stock_at, t[i].rules.deck_size):
             depth = np.float32(place - t[i].stock_at) / np.float32(32)

@@ -200,3 +200,13 @@ class Table:
             self.scores[result.winner] += result.points
             if self.match and self.scores[result.winner] >= self.rules.target:
                 self.match_winner = result.winner
+
+
+def stacked_deck(
+    pack: Sequence[int], non_dealer: Sequence[int], dealer: Sequence[int], then: Sequence[int]
+) -> list[int]:
+    """Returns an order of the pack that deals two hands, then some cards (upcard and stock), then the others."""
+    dealt = [card for pair in zip(non_dealer, dealer, strict=True) for card in pair]
+    first = [*dealt, *then]
+    assert len(set(first)) == len(first)
+    return first + [card for card in pack if card not in first]

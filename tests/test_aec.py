@@ -348,7 +348,7 @@ def test_illegal_e14_raises_and_changes_nothing(dealer: int) -> None:
     agent = env.agent_selection
     assert agent == aec.AGENTS[1 - dealer]
     before = env.unwrapped.tables.tobytes()
-    for action in (TAKE, PASS, DISCARD, -2, NUM_ACTIONS):
+    for action in (TAKE, PASS, DISCARD, -1, -2, NUM_ACTIONS):
         with pytest.raises(IllegalAction, match="legal: draw"):
             env.step(action)
         assert env.unwrapped.tables.tobytes() == before

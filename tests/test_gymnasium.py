@@ -535,6 +535,19 @@ def test_match_pays_every_hand_once_and_says_who_won(mode: AutoresetMode) -> Non
     assert matches > 20
 
 
+@pytest.mark.parametrize("seed", [None, 3])
+def test_reset_in_the_middle_of_a_match_starts_another(seed: int | None) -> None:
+    envs = GinRummyVectorEnv(4, match=True)
+    envs.reset(seed=5)
+    while not envs.tables["scores"].any(axis=1).all():
+        envs.step(envs.action_space.sample())
+    keep = envs.tables["scores"][1:].copy()
+    envs.reset(seed=seed, options={"reset_mask": np.array([True, False, False, False])})
+    assert not envs.tables["scores"][0].any()
+    assert np.array_equal(envs.tables["scores"][1:], keep)
+    assert (envs.tables["match_winner"] == -1).all()
+
+
 def test_hand_that_the_opponent_ends_before_the_learner_could_move() -> None:
     # Case F01: the non-dealer takes the upcard, throws KH and knocks with 2 against 60.
     deck = parse_cards(CASES["F01"]["input"]["deck"])
@@ -546,6 +559,8 @@ def test_hand_that_the_opponent_ends_before_the_learner_could_move() -> None:
     assert env.table.tables["deck"][0].tolist() != deck  # another hand is dealt
     assert info["action_mask"].any()
     assert "ending" not in info
+    _, reward, terminated, *_ = env.step(TAKE)
+    assert (reward, terminated) == (0, False)
 
     env = GinRummyEnv(opponent=Script(*actions), match=True)
     _, info = env.reset(seed=1, options=given)

@@ -5,8 +5,12 @@ from torch import Tensor
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
-    """Log-probabilities (N, A) of masked logits (N, A)."""
-    return torch.log_softmax(logits, dim=1)
+    """Log-probabilities (N, A) of masked logits (N, A), in float32 at least.
+
+    The distance of two float16 logits can be twice the largest float16: in that type the result would be -inf, and an
+    entropy made of it NaN.
+    """
+    return torch.log_softmax(logits, dim=1, dtype=torch.promote_types(logits.dtype, torch.float32))
 
 
 def masked_entropy(log_probs: Tensor, mask: Tensor) -> Tensor:

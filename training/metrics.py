@@ -72,7 +72,7 @@ class Log:
 
     Args:
         run: The run's folder.
-        step: Step from which the run goes on; later entries of an interrupted run are dropped.
+        step: Step from which the run goes on; later entries of an interrupted run are dropped, and at 0 all of them.
     """
 
     def __init__(self, run: Path, step: int = 0) -> None:
@@ -82,10 +82,12 @@ class Log:
         if step and self.path.exists():
             kept = [line for line in self.path.read_text().splitlines() if _step_of(line) <= step]
             write_atomically(self.path, "".join(line + "\n" for line in kept).encode())
-        elif self.path.exists():
-            self.path.unlink()
+        elif not step:
+            for old in (self.path, *run.glob("events.out.tfevents.*")):
+                old.unlink(missing_ok=True)
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (closed by close)
-        self.board = SummaryWriter(str(run), purge_step=step or None)
+        # TensorBoard drops what was written from the purge step on, and the entry at `step` is to stay.
+        self.board = SummaryWriter(str(run), purge_step=step + 1 if step else None)
 
     def write(self, step: int, scalars: Mapping[str, float]) -> None:
         """Writes scalars at a step (decisions of the learner)."""

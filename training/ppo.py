@@ -118,7 +118,7 @@ class Trainer:
                 log_probs = losses.log_probabilities(logits)
                 new = log_probs.gather(1, actions[rows].unsqueeze(1)).squeeze(1)
                 part = advantage[rows]
-                part = (part - part.mean()) / (part.std() + 1e-8)
+                part = (part - part.mean()) / (part.std(correction=0) + 1e-8)
                 policy_loss = losses.clipped_policy_loss(new, old[rows], part, config.clip)
                 fit = losses.value_loss(new_values, targets[rows])
                 entropy = losses.masked_entropy(log_probs, masks[rows]).mean()
@@ -131,6 +131,11 @@ class Trainer:
                 self.optimizer.zero_grad(set_to_none=True)
                 loss.backward()
                 norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), config.max_grad_norm)
+                if not torch.isfinite(norm):
+                    raise TrainingError(
+                        f"the gradient became {norm.item()} at step {self.step:,}; the last checkpoint is whole. Try a "
+                        "lower learning_rate"
+                    )
                 self.optimizer.step()
                 with torch.no_grad():
                     log_ratio = new - old[rows]
@@ -199,7 +204,9 @@ class Trainer:
         try:
             load_optimizer(self.optimizer, tensors)
             self.shuffle.set_state(tensors["shuffle"])
-            self.collector.tables = tensors["tables"].numpy().view(TABLE_DTYPE).copy()
+            # Copied as bytes: a copy of records leaves the bytes between their fields to chance, and with them the
+            # next checkpoint's.
+            self.collector.tables = tensors["tables"].numpy().copy().view(TABLE_DTYPE)
             self.collector.decision = header["decision"]
             self.collector.moves_ahead = header["moves_ahead"]
             self.evaluation = header["evaluation"]

@@ -69,10 +69,15 @@ def sample(logits: np.ndarray, mask: np.ndarray, rng: np.ndarray) -> tuple[np.nd
 
     Returns:
         Actions (N,) int64 and their log-probabilities (N,) float32.
+
+    Raises:
+        ValueError: If a row has no legal action.
     """
     actions = np.empty(logits.shape[0], dtype=np.int64)
     log_probs = np.empty(logits.shape[0], dtype=np.float32)
     _sample(logits, mask, rng, actions, log_probs)
+    if actions.min(initial=0) < 0:
+        raise ValueError(f"row {int(actions.argmin())} has no legal action: nobody is to move there")
     return actions, log_probs
 
 
@@ -152,8 +157,8 @@ class Collector:
         # A hand in which the learner did not decide anything is owed to no decision.
         owed = rows[cuts[rows] == CUT_NONE]
         rewards[owed] = points[owed, seats[owed]] / self.points_scale
+        cuts[owed] = np.where(self.tables["ending"][owed] == TRUNCATED, CUT_TRUNCATED, CUT_ENDED)
         endings = self.tables["ending"][rows]
-        cuts[rows] = np.where(endings == TRUNCATED, CUT_TRUNCATED, CUT_ENDED)
         for ending, number in zip(*np.unique(endings, return_counts=True), strict=True):
             self.endings[ENDINGS[ending]] += int(number)
         self.hand_points.append(self.tables["points"][rows])

@@ -1,0 +1,891 @@
+"""The engine against a plain reference, and what must hold at every table, for every seed and any batch."""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gin_env import PRESETS, IllegalAction, Rules, engine, melds, preset
+from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE, action_name
+from gin_env.cards import NO_CARD, cards_text, from_mask, parse_cards, to_mask
+from gin_env.tables import (
+    BIG_GINNED,
+    ENDINGS,
+    GINNED,
+    KNOCKED,
+    NOBODY,
+    OVER,
+    PHASES,
+    PLAYING,
+    THROW,
+    TIED,
+    UNDERCUT,
+)
+from tests import reference, reference_engine
+from tests.hands import DRAWS
+from tests.test_melds import assert_valid_defence, in_use
+
+USUAL = {"knock", "gin", "undercut", "dead"}
+
+# Rules to play by, and the endings that a sample must hold to be worth its name.
+GAMES: dict[str, tuple[Rules, set[str]]] = {
+    "cardpuzzle": (preset("cardpuzzle"), USUAL | {"big-gin"}),
+    "luciano": (preset("luciano"), USUAL),
+    "plus20": (preset("plus20"), USUAL | {"tie"}),
+    "rummyplus": (preset("rummyplus"), USUAL | {"tie", "big-gin"}),
+    "luciano-oklahoma": (preset("luciano", oklahoma=True), USUAL),
+    "plus20-oklahoma": (preset("plus20", oklahoma=True, double_spades="deadwood"), USUAL),
+    "double-all": (preset("rummyplus", oklahoma=True, double_spades="all"), USUAL | {"big-gin"}),
+    "gin-only": (preset("cardpuzzle", knock_limit=0), {"gin", "big-gin", "dead"}),
+    "limit-5": (preset("luciano", knock_limit=5, tie="nothing"), USUAL),
+    "no-limit": (preset("cardpuzzle", knock_limit=100, undercut_bonus=0), {"knock", "gin", "big-gin", "undercut"}),
+    "rediscard": (preset("cardpuzzle", rediscard=True), USUAL | {"big-gin"}),
+    "no-bonus": (preset("cardpuzzle", gin_bonus=0, big_gin_bonus=0, undercut_bonus=0), USUAL | {"big-gin"}),
+    "winner-deals": (preset("rummyplus", next_dealer="winner", first_dealer=1, target=30), USUAL),
+    "same-dealer": (preset("cardpuzzle", next_dealer="same", first_dealer=0, target=60), USUAL),
+    "few-draws": (preset("plus20", draw_cap=7), {"knock", "truncated"}),
+    "whole-stock": (preset("cardpuzzle", stock_floor=0, draw_cap=40), USUAL | {"truncated"}),
+    # Small packs. Where a hand and a card more can be laid in threes, big gin may be legal and a knock not.
+    "eights": (Rules(ranks=8, hand_size=8, knock_limit=6), USUAL | {"big-gin"}),
+    "fives": (Rules(ranks=6, hand_size=5, knock_limit=3), USUAL | {"big-gin"}),
+    "three-suits": (Rules(ranks=9, suits=3, hand_size=7, knock_limit=4, tie="nothing"), USUAL),
+    "one-suit": (Rules(suits=1, hand_size=3, rediscard=True, stock_floor=0), {"knock", "gin", "big-gin", "dead"}),
+    "two-cards": (Rules(ranks=3, suits=3, hand_size=2, knock_limit=2, stock_floor=1), {"knock", "dead", "big-gin"}),
+}
+any_game = st.sampled_from([rules for rules, _ in GAMES.values()])
+any_seed = st.integers(0, 2**64 - 1)
+
+# The first example compiles the kernels, which no deadline should count.
+properties = settings(max_examples=100, deadline=None)
+
+
+# ---------------------------------------------------------------------------------------------------------- playing
+
+
+def movers_hands(tables: np.ndarray) -> np.ndarray:
+    """Returns the hand of each table's mover, (N,) uint64."""
+    return tables["hands"][np.arange(tables.size), tables["mover"]]
+
+
+def choose(tables: np.ndarray, rng: np.random.Generator, eager: np.ndarray, wild: np.ndarray) -> np.ndarray:
+    """Returns legal actions that lean towards keeping melds, so that hands end in all ways; -1 where none is legal.
+
+    Args:
+        tables: N tables.
+        rng: Where chance comes from.
+        eager: (N,) how likely a mover knocks where it is legal; 0 waits for big gin.
+        wild: (N,) points by which the judgement of a card is off, on average.
+    """
+    size = tables.size
+    mask = engine.legal(tables) != 0
+    score = rng.exponential(size=mask.shape) * wild[:, None]
+    hands, throws = movers_hands(tables), tables["phase"] == THROW
+    top = tables["pile"][np.arange(size), np.maximum(tables["pile_size"] - 1, 0)].astype(np.uint64)
+    eleven = np.where(throws, hands, hands | np.uint64(1) << top)
+    eleven = np.where(np.bitwise_count(eleven) <= 11, eleven, np.uint64(0))
+    after = melds.deadwood_after(eleven)
+    after[after < 0] = 1000
+    score[:, DISCARD:KNOCK] -= after
+    score[:, KNOCK:BIG_GIN] -= after
+    knocks = rng.random(size) < eager
+    score[:, KNOCK:BIG_GIN] += np.where(knocks, 2000, -2000)[:, None]
+    score[:, BIG_GIN] += np.where(rng.random(size) < 0.8, 4000, -2000)
+    after[np.arange(size), top.astype(np.int64)] = 1000
+    score[:, TAKE] += melds.deadwood(np.where(throws, np.uint64(0), hands)) - after.min(axis=1) - 1.0
+    score[~mask] = -np.inf
+    return np.where(mask.any(axis=1), score.argmax(axis=1), engine.NO_ACTION)
+
+
+def rich_deck(rng: Random, rules: Rules, pack: Sequence[int]) -> list[int]:
+    """Returns a deck that deals two hands with melds, and more cards of their kind on top of the stock."""
+    hands: list[list[int]] = []
+    left = rng.sample(list(pack), len(pack))
+    for _ in range(2):
+        wished = rng.choice(DRAWS)(rng, 10)
+        left.sort(key=lambda card: card not in wished)
+        hands.append(left[: rules.hand_size])
+        left = left[rules.hand_size :]
+    near = rng.choice(DRAWS)(rng, 20)
+    left.sort(key=lambda card: rng.random() + (card not in near) * rng.random())
+    return reference_engine.stacked_deck(pack, hands[0], hands[1], left)
+
+
+def at_random(tables: np.ndarray, first: int, turn: int) -> np.ndarray:
+    """Returns any legal action of each table, a function of the table's number and the turn; -1 where none is legal."""
+    mask = engine.legal(tables)
+    count = mask.sum(axis=1, dtype=np.int64)
+    numbers = engine.mix_keys(turn, np.arange(first, first + tables.size)) >> np.uint64(40)
+    chosen = (numbers.astype(np.int64) % np.maximum(count, 1))[:, None]
+    place = np.cumsum(mask, axis=1) - 1
+    return np.where(count > 0, ((place == chosen) & (mask != 0)).argmax(axis=1), engine.NO_ACTION)
+
+
+def position(rules: Rules, seed: int, num_moves: int, *, size: int = 1, match: bool = False) -> np.ndarray:
+    """Returns tables after some moves, of which at most the last ended a hand."""
+    tables = engine.new_tables(rules, size, seed=seed, match=match)
+    rng = np.random.default_rng(seed)
+    eager, wild = rng.choice([0.0, 0.3, 1.0], size=size), rng.choice([0.5, 3.0, 30.0], size=size)
+    for _ in range(num_moves):
+        engine.deal(tables, np.flatnonzero(tables["phase"] == OVER))
+        engine.step(tables, choose(tables, rng, eager, wild))
+    return tables
+
+
+def assert_same(left: np.ndarray, right: np.ndarray) -> None:
+    """Asserts that tables are equal in every field."""
+    for name in left.dtype.names or ():
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+def assert_conserved(tables: np.ndarray) -> None:
+    """Asserts that hands, pile and stock are the pack, each card in one place, and that hands have their size."""
+    rules = tables["rules"][0]
+    pack = to_mask(engine.tables_pack(tables))
+    places = np.arange(52)
+
+    def mask(cards: np.ndarray, there: np.ndarray) -> np.ndarray:
+        bits = np.uint64(1) << np.where(there, cards, 0).astype(np.uint64)
+        return np.bitwise_or.reduce(np.where(there, bits, np.uint64(0)), axis=1)
+
+    pile = mask(tables["pile"], places < tables["pile_size"][:, None])
+    stock = mask(tables["deck"], (tables["stock_at"][:, None] <= places) & (places < rules["deck_size"]))
+    hands = tables["hands"]
+    sizes = np.bitwise_count(hands).astype(int)
+    total = sizes.sum(axis=1) + tables["pile_size"] + rules["deck_size"] - tables["stock_at"]
+    assert ((hands[:, 0] | hands[:, 1] | pile | stock) == pack).all()
+    assert (total == rules["deck_size"]).all()
+    assert not (tables["known"] & ~hands).any()
+    # A card more in the mover's hand before the throw, and for good with big gin.
+    rows = np.arange(tables.size)
+    holds_more = (tables["phase"] == THROW) | (tables["phase"] == OVER) & (tables["ending"] == ENDINGS.index("big-gin"))
+    assert (sizes[rows, tables["mover"]] == rules["hand_size"] + holds_more).all()
+    assert (sizes[rows, 1 - tables["mover"]] == rules["hand_size"]).all()
+
+
+# ----------------------------------------------------------------------------------- the engine and the reference
+
+
+class Comparison:
+    """Plays the same moves at the engine's tables and at the reference's, and compares all that there is to see."""
+
+    def __init__(self, rules: Rules, seed: int, size: int, match: bool) -> None:
+        self.rules, self.match = rules, match
+        self.tables = engine.new_tables(rules, size, seed=seed, match=match)
+        self.plain = [reference_engine.Table(rules, match) for _ in range(size)]
+        self.rng, self.card_rng = np.random.default_rng(seed), Random(f"{seed} decks")
+        self.eager = self.wild = np.zeros(size)
+        self.endings: Counter[str] = Counter()
+        self.layoffs = self.matches = 0
+        for row in range(size):
+            self.start(row)
+
+    def deal(self, row: int) -> None:
+        """Deals the next hand of a table, half of them with melds ready to lay."""
+        if self.card_rng.random() < 0.5:
+            engine.deal(self.tables, [row])
+        else:
+            deck = rich_deck(self.card_rng, self.rules, self.plain[row].pack)
+            engine.deal(self.tables, [row], [deck])
+            assert self.tables["deck"][row, : len(deck)].tolist() == deck
+        self.start(row)
+
+    def start(self, row: int) -> None:
+        """Deals the engine's hand at the reference's table."""
+        table, plain = self.tables[row], self.plain[row]
+        dealer = plain.next_dealer()
+        assert dealer in (None, table["dealer"])
+        plain.deal([card for card in table["deck"].tolist() if card != NO_CARD], int(table["dealer"]))
+
+    def compare(self) -> None:
+        """Compares all tables."""
+        tables, mask = self.tables, engine.legal(self.tables)
+        for row, plain in enumerate(self.plain):
+            legal = np.flatnonzero(mask[row]).tolist()
+            assert legal == plain.legal(), self.story(row)
+            table = tables[row]
+            assert PHASES[table["phase"]] == plain.phase, self.story(row)
+            assert (table["mover"], table["dealer"]) == (plain.mover, plain.dealer), self.story(row)
+            assert (table["limit"], table["doubled"]) == (plain.limit, plain.doubled), self.story(row)
+            assert table["draws"] == plain.turns, self.story(row)
+            assert table["scores"].tolist() == plain.scores, self.story(row)
+            assert table["match_winner"] == (NOBODY if plain.match_winner is None else plain.match_winner)
+            assert table["hands"].tolist() == [to_mask(hand) for hand in plain.hands], self.story(row)
+            assert table["pile"][: table["pile_size"]].tolist() == plain.pile, self.story(row)
+            assert table["deck"][table["stock_at"] :].tolist()[: len(plain.stock)] == plain.stock, self.story(row)
+
+    def compare_result(self, row: int, points: list[int], over: int) -> None:
+        """Compares the end of a hand."""
+        table, plain, got = self.tables[row], self.plain[row], engine.result(self.tables, row)
+        expected = plain.result
+        assert got is not None
+        assert expected is not None
+        assert got[:5] == expected[:5], self.story(row)
+        assert got.turns == expected.turns
+        sign = {None: 0, 0: 1, 1: -1}[expected.winner]
+        assert points == [sign * expected.points, -sign * expected.points], self.story(row)
+        ended = not self.match or plain.match_winner is not None
+        assert over == (engine.EPISODE_ENDED if ended else engine.HAND_ENDED)
+        hands = [int(hand) for hand in table["final_hands"]]
+        assert hands == [to_mask(hand) for hand in plain.hands]
+        assert table["moves"][: table["num_moves"]].tolist() == plain.moves
+        if expected.knocker is None:
+            for hand, row_melds in zip(hands, table["melds"], strict=True):
+                assert tuple(in_use(row_melds)) == reference.best_arrangement(hand, to_mask(plain.pack))
+            assert not table["layoffs"].any()
+        else:
+            defender = 1 - expected.knocker
+            table_melds = table["melds"][expected.knocker]
+            assert tuple(in_use(table_melds)) == expected.knocker_melds, self.story(row)
+            assert np.bitwise_count(table["layoffs"]).sum() == expected.num_layoffs, self.story(row)
+            assert_valid_defence(
+                hands[defender],
+                table_melds,
+                "gin" in expected.ending,
+                expected.deadwood[defender],
+                table["melds"][defender],
+                table["layoffs"],
+            )
+        self.endings[expected.ending] += 1
+        self.layoffs += expected.num_layoffs > 0
+        self.matches += self.match and plain.match_winner is not None
+
+    def play(self, num_hands: int) -> None:
+        """Plays until so many hands have ended, comparing after every move."""
+        size, left = self.tables.size, num_hands
+        fresh = np.ones(size, dtype=bool)
+        while left > 0:
+            self.eager = np.where(fresh, self.rng.choice([0.0, 0.2, 1.0, 1.0], size=size), self.eager)
+            self.wild = np.where(fresh, self.rng.choice([0.1, 2.0, 50.0], p=[0.5, 0.4, 0.1], size=size), self.wild)
+            self.compare()
+            # A table is left alone now and then, so that they are not all in one phase.
+            actions = choose(self.tables, self.rng, self.eager, self.wild)
+            actions[self.rng.random(size) < 0.1] = engine.NO_ACTION
+            points, over = engine.step(self.tables, actions)
+            for row in np.flatnonzero(actions != engine.NO_ACTION):
+                self.plain[row].play(int(actions[row]))
+            fresh = over != engine.GOING_ON
+            self.compare_ended(points, over)
+            left -= int(fresh.sum())
+
+    def compare_ended(self, points: np.ndarray, over: np.ndarray) -> None:
+        """Compares the hands that have just ended, and deals there."""
+        for row in range(self.tables.size):
+            if over[row] == engine.GOING_ON:
+                assert points[row].tolist() == [0, 0]
+                continue
+            assert engine.legal_actions(self.tables, row) == self.plain[row].legal() == []
+            self.compare_result(row, points[row].tolist(), int(over[row]))
+            self.deal(row)
+
+    def story(self, row: int) -> str:
+        """Tells how a table came to where it is, for the message of a failure."""
+        plain = self.plain[row]
+        deck = self.tables["deck"][row]
+        moves = ", ".join(action_name(move) for move in plain.moves)
+        return f"{self.rules}\ndeck {cards_text(deck[deck >= 0])}\ndealer {plain.dealer}: {moves}"
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize(
+    ("seed", "num_hands"),
+    [
+        pytest.param(1, 200, id="small"),
+        pytest.param(2, int(os.environ.get("GINRUMMY_GAMES", "4000")), id="large", marks=pytest.mark.slow),
+    ],
+)
+def test_engine_agrees_with_reference(name: str, seed: int, num_hands: int) -> None:
+    """Hands, and matches, with every ending that the rules know in the sample."""
+    rules, endings = GAMES[name]
+    seen: Counter[str] = Counter()
+    layoffs = matches = 0
+    for match in (False, True):
+        comparison = Comparison(rules, Random(f"{name} {seed} {match}").getrandbits(32), 12, match)
+        # The presets twice as long as the others.
+        comparison.play(num_hands // 2 if name in PRESETS else num_hands // 4)
+        seen += comparison.endings
+        layoffs += comparison.layoffs
+        matches += comparison.matches
+    assert endings <= set(seen), seen
+    assert layoffs >= 5 or rules.knock_limit == 0 or rules.hand_size < 7
+    assert matches >= 2 or rules.target > 60
+
+
+@properties
+@given(any_game, st.booleans(), st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 2))
+def test_score_of_any_counts(rules: Rules, doubled: bool, knocker: int, defender: int, declared: int) -> None:
+    """The reference scores whole hands; this is the arithmetic alone, with what nobody can hold."""
+    doubled = doubled and rules.double_spades != "no"
+    factor, bonus_factor = 1 + doubled, 1 + (doubled and rules.double_spades == "all")
+    row = rules.record()[0]
+    if declared > 0:
+        ending, bonus = (GINNED, rules.gin_bonus)
+        if declared == 2 and rules.big_gin_bonus is not None:
+            ending, bonus = (BIG_GINNED, rules.big_gin_bonus)
+        assert engine.score(row, doubled, ending, 0, defender) == (ending, 1, factor * defender + bonus_factor * bonus)
+        return
+    ending, sign, points = engine.score(row, doubled, KNOCKED, knocker, defender)
+    if defender > knocker:
+        assert (ending, sign, points) == (KNOCKED, 1, factor * (defender - knocker))
+    elif defender == knocker and rules.tie == "nothing":
+        assert (ending, sign, points) == (TIED, 0, 0)
+    else:
+        won = factor * (knocker - defender) + bonus_factor * rules.undercut_bonus
+        assert (ending, sign, points) == (UNDERCUT, -1, won)
+
+
+# --------------------------------------------------------------------------------------------------- at every table
+
+
+@pytest.mark.parametrize("match", [False, True])
+@pytest.mark.parametrize("name", GAMES)
+def test_cards_are_conserved_and_points_sum_to_zero(name: str, match: bool) -> None:
+    rules, _ = GAMES[name]
+    tables = engine.new_tables(rules, 64, seed=11, match=match)
+    rng = np.random.default_rng(11)
+    scores = tables["scores"].copy()
+    assert_conserved(tables)
+    for _ in range(150):
+        over_before = tables["phase"] == OVER
+        points, over = engine.step(tables, choose(tables, rng, rng.random(64), rng.choice([0.1, 30.0], size=64)))
+        assert_conserved(tables)
+        assert (points.sum(axis=1) == 0).all()
+        ended = over != engine.GOING_ON
+        assert ((tables["phase"] == OVER) == (over_before | ended)).all()
+        assert not points[~ended].any()
+        winner = tables["winner"][ended]
+        for seat in range(2):
+            won = np.where(winner == seat, 1, np.where(winner == 1 - seat, -1, 0)) * tables["points"][ended]
+            np.testing.assert_array_equal(points[ended, seat], won)
+        scores += np.maximum(points, 0)
+        np.testing.assert_array_equal(tables["scores"], scores)
+        again = np.flatnonzero(tables["phase"] == OVER)
+        if match:
+            finished = again[tables["match_winner"][again] != NOBODY]
+            assert (tables["scores"][finished].max(axis=1) >= rules.target).all()
+            assert (over[finished] == engine.EPISODE_ENDED).all()
+            assert (over[again] != engine.GOING_ON).all()
+            scores[finished] = 0
+        else:
+            assert (over[again] == engine.EPISODE_ENDED).all()
+            scores[again] = 0
+        engine.deal(tables, again)
+        np.testing.assert_array_equal(tables["scores"], scores)
+        assert (tables["scores"].max(axis=1) < rules.target).all() or not match
+
+
+@settings(max_examples=60, deadline=None)
+@given(any_game, any_seed, st.integers(0, 80), st.booleans())
+def test_mask_is_what_is_accepted(rules: Rules, seed: int, num_moves: int, match: bool) -> None:
+    tables = position(rules, seed, num_moves, match=match)
+    mask = engine.legal(tables)[0]
+    assert mask.dtype == np.int8
+    assert set(mask.tolist()) <= {0, 1}
+    legal = np.flatnonzero(mask).tolist()
+    assert legal == engine.legal_actions(tables)
+    assert bool(legal) is (tables["phase"][0] != OVER)
+    before = tables.tobytes()
+    for action in (*range(NUM_ACTIONS), -2, -(2**62), NUM_ACTIONS, 255, 2**62):
+        if action in legal:
+            after = tables.copy()
+            engine.step(after, [action])
+            assert after["num_moves"] == tables["num_moves"] + 1
+            assert after["moves"][0, tables["num_moves"][0]] == action
+        else:
+            with pytest.raises(IllegalAction) as caught:
+                engine.step(tables, [action])
+            assert (caught.value.table, caught.value.action) == (0, action)
+            assert caught.value.legal == tuple(legal)
+            assert caught.value.seat == (tables["mover"][0] if legal else NOBODY)
+        assert tables.tobytes() == before
+
+
+@settings(max_examples=60, deadline=None)
+@given(any_game, any_seed, st.integers(1, 80))
+def test_moves_are_the_record_of_the_hand(rules: Rules, seed: int, num_moves: int) -> None:
+    """Deck, dealer and moves give the table back."""
+    tables = position(rules, seed, num_moves)
+    moves = tables["moves"][0, : tables["num_moves"][0]]
+    deck = tables["deck"][0]
+    replayed = engine.new_tables(rules, 1, seed=seed)
+    engine.deal(replayed, decks=[deck[deck != NO_CARD]], dealers=tables["dealer"])
+    for move in moves:
+        engine.step(replayed, [move])
+    # Not part of the hand: what was before it.
+    history = {"hand_number", "ending", "knocker", "winner", "points", "num_turns", "deadwood", "melds", "layoffs"}
+    over = tables["phase"][0] == OVER
+    for name in tables.dtype.names:
+        if name == "moves":
+            np.testing.assert_array_equal(replayed[name][0, : moves.size], moves)
+        elif over or name not in history | {"final_hands"}:
+            if name != "hand_number":
+                np.testing.assert_array_equal(replayed[name], tables[name], err_msg=name)
+
+
+def test_bad_action_changes_no_table_of_the_batch() -> None:
+    tables = position(preset("cardpuzzle"), 3, 14, size=9)
+    good = choose(tables, np.random.default_rng(0), np.ones(9), np.ones(9))
+    for row in range(9):
+        bad = good.copy()
+        bad[row] = PASS
+        bad[8] = PASS  # the first one is named
+        before = tables.tobytes()
+        points, over = np.full((9, 2), 7, dtype=np.int32), np.full(9, 7, dtype=np.int8)
+        with pytest.raises(IllegalAction) as caught:
+            engine.step(tables, bad, redeal=True, points=points, over=over)
+        assert tables.tobytes() == before
+        assert (points == 7).all()
+        assert (over == 7).all()
+        error = caught.value
+        seat, legal = int(tables["mover"][row]), engine.legal_actions(tables, row)
+        assert (error.table, error.seat, error.action, error.legal) == (row, seat, PASS, tuple(legal))
+        names = ", ".join(action_name(action) for action in legal)
+        phase = PHASES[tables["phase"][row]]
+        expected = f"table {row}: seat {seat} may not play 'pass' (action 0) in phase {phase!r}; legal: {names}"
+        assert str(error) == expected
+    engine.step(tables, good)
+
+
+def test_illegal_action_messages() -> None:
+    tables = engine.new_tables("cardpuzzle", 1)
+    with pytest.raises(IllegalAction, match="'discard TD' \\(action 38\\) in phase 'offer'; legal: pass, take$"):
+        engine.step(tables, [38])
+    with pytest.raises(IllegalAction, match="action 108, which does not exist, in phase"):
+        engine.step(tables, [108])
+    tables["phase"] = OVER
+    with pytest.raises(IllegalAction, match="table 0: 'draw' .* is illegal: the hand is over; deal or reset first"):
+        engine.step(tables, [DRAW])
+    assert issubclass(IllegalAction, ValueError)
+
+
+# ------------------------------------------------------------------------------------------- seeds, batches, copies
+
+
+@pytest.mark.parametrize("match", [False, True])
+@pytest.mark.parametrize("name", ["cardpuzzle", "plus20-oklahoma", "fives"])
+def test_batch_size_changes_nothing(name: str, match: bool) -> None:
+    """The same tables, whichever others are played beside them: deals, dealers, every move and every hand after."""
+    rules, _ = GAMES[name]
+
+    def played(first: int, size: int) -> np.ndarray:
+        tables = engine.new_tables(rules, size, seed=5, first=first, match=match)
+        for turn in range(60):
+            engine.step(tables, at_random(tables, first, turn), redeal=True)
+        return tables
+
+    np.testing.assert_array_equal(
+        engine.new_tables(rules, 1024, seed=5)["deck"][7:14], engine.new_tables(rules, 7, seed=5, first=7)["deck"]
+    )
+    whole = played(0, 1024)
+    assert whole["hand_number"].max() > 0
+    for first in range(0, 1024, 117):
+        assert_same(whole[first : first + 7], played(first, 7))
+    for first in (0, 1, 500, 1023):
+        assert_same(whole[first : first + 1], played(first, 1))
+
+
+def test_seeds_and_table_numbers() -> None:
+    tables = engine.new_tables("cardpuzzle", 1024, seed=5)
+    same = engine.new_tables("cardpuzzle", 1024, seed=5)
+    assert_same(tables, same)
+    other = engine.new_tables("cardpuzzle", 1024, seed=6)
+    for left, right in ((tables, other), (tables[1:], tables[:-1]), (tables[7:], other[:-7])):
+        assert (left["deck"] != right["deck"]).any(axis=1).all()
+    # Both deal first about as often.
+    assert 400 < tables["dealer"].sum() < 624
+    engine.deal(same)
+    assert (tables["deck"] != same["deck"]).any(axis=1).all()
+    assert (same["hand_number"] == 1).all()
+    for seed in (0, 2**64 - 1, np.uint64(2**63)):
+        assert_same(engine.new_tables("luciano", 2, seed=seed), engine.new_tables(preset("luciano"), 2, seed=int(seed)))
+
+
+def test_decks_are_shuffled_evenly() -> None:
+    """Each card is in each place about as often; 4 standard deviations leave room for 52 * 52 of them."""
+    size = 20_000
+    decks = engine.new_tables("cardpuzzle", size, seed=1)["deck"]
+    assert (np.sort(decks, axis=1) == np.arange(52)).all()
+    counts = np.stack([np.bincount(decks[:, place], minlength=52) for place in range(52)])
+    deviation = np.sqrt(size * (1 / 52) * (51 / 52))
+    assert np.abs(counts - size / 52).max() < 5 * deviation
+    # Chi-square over all places, with 51 * 51 degrees of freedom.
+    chi_square = ((counts - size / 52) ** 2 / (size / 52)).sum()
+    assert abs(chi_square - 51 * 51) < 5 * np.sqrt(2 * 51 * 51)
+
+
+def test_hand_is_a_function_of_seed_table_and_number() -> None:
+    """How the hands before it went, and when it was dealt, is no matter."""
+    tables = engine.new_tables("cardpuzzle", 4, seed=9)
+    hurried = tables.copy()
+    rng = np.random.default_rng(1)
+    while (tables["hand_number"] < 3).any():
+        waits = tables["hand_number"] >= 3
+        actions = choose(tables, rng, np.ones(4), np.ones(4))
+        actions[waits] = engine.NO_ACTION
+        engine.step(tables, actions, redeal=True)
+    for row in (2, 0, 0, 0, 1, 3, 1, 2, 3, 3, 2, 1):
+        engine.deal(hurried, row)
+    np.testing.assert_array_equal(tables["deck"], hurried["deck"])
+    np.testing.assert_array_equal(tables["dealer"], hurried["dealer"])
+
+
+@settings(max_examples=30, deadline=None)
+@given(any_game, any_seed, st.integers(0, 60), st.booleans())
+def test_copies_play_on_independently(rules: Rules, seed: int, num_moves: int, match: bool) -> None:
+    tables = position(rules, seed, num_moves, size=3, match=match)
+    saved = tables.copy()
+    rng = np.random.default_rng(seed)
+    actions = choose(tables, rng, np.ones(3), np.ones(3))
+    first = engine.step(tables, actions)
+    assert_same(saved, saved.copy())
+    restored = saved.copy()
+    second = engine.step(restored, actions)
+    assert_same(tables, restored)
+    for left, right in zip(first, second, strict=True):
+        np.testing.assert_array_equal(left, right)
+    # A table copied to another row plays on as it would have there.
+    tables[:] = saved[[1, 1, 0]]
+    engine.deal(tables, np.flatnonzero(tables["phase"] == OVER))
+    if (tables["phase"][:2] == saved["phase"][1]).all():
+        assert_same(tables[:1], tables[1:2])
+        engine.step(tables, [*engine.legal_actions(tables)[-1:], engine.NO_ACTION, engine.NO_ACTION])
+        assert_same(tables[1:2], saved[1:2])
+
+
+@properties
+@given(any_game, any_seed, st.integers(0, 60))
+def test_no_action_leaves_a_table(rules: Rules, seed: int, num_moves: int) -> None:
+    tables = position(rules, seed, num_moves, size=3)
+    before = tables.copy()
+    points, over = engine.step(tables, np.full(3, engine.NO_ACTION), redeal=True)
+    assert_same(tables, before)
+    assert not points.any()
+    assert (over == engine.GOING_ON).all()
+    actions = choose(tables, np.random.default_rng(0), np.ones(3), np.ones(3))
+    actions[1] = engine.NO_ACTION
+    engine.step(tables, actions)
+    assert_same(tables[1:2], before[1:2])
+
+
+@pytest.mark.parametrize("match", [False, True])
+def test_redeal_is_step_and_deal(match: bool) -> None:
+    at_once = engine.new_tables(preset("rummyplus", target=40), 50, seed=2, match=match)
+    later = at_once.copy()
+    rng = np.random.default_rng(2)
+    ended = set()
+    for _ in range(120):
+        actions = choose(at_once, rng, np.full(50, 0.5), np.ones(50))
+        points, over = engine.step(at_once, actions, redeal=True)
+        same_points, same_over = engine.step(later, actions)
+        np.testing.assert_array_equal(points, same_points)
+        np.testing.assert_array_equal(over, same_over)
+        finished = [engine.result(later, row) for row in np.flatnonzero(over)]
+        engine.deal(later, np.flatnonzero(over))
+        assert_same(at_once, later)
+        # The result stays while the next hand is played.
+        assert finished == [engine.result(at_once, row) for row in np.flatnonzero(over)]
+        assert (at_once["phase"] != OVER).all()
+        ended |= set(over.tolist())
+    assert ended == ({0, 1, 2} if match else {0, 2})
+
+
+def test_results_are_written_where_asked() -> None:
+    tables = engine.new_tables("cardpuzzle", 3)
+    points, over = np.full((3, 2), 9, dtype=np.int32), np.full(3, 9, dtype=np.int8)
+    mask = np.full((3, NUM_ACTIONS), 9, dtype=np.int8)
+    assert engine.legal(tables, mask) is mask
+    assert np.flatnonzero(mask[0]).tolist() == [PASS, TAKE]
+    got = engine.step(tables, [PASS, TAKE, engine.NO_ACTION], points=points, over=over)
+    assert got[0] is points
+    assert got[1] is over
+    assert not points.any()
+    assert not over.any()
+
+
+# ------------------------------------------------------------------------------------------------- deals and matches
+
+
+def test_deal() -> None:
+    """One card each in turn, the non-dealer first; then the upcard; then the stock from its top."""
+    deck = Random(1).sample(range(52), 52)
+    for dealer in range(2):
+        tables = engine.new_tables("cardpuzzle", 3, seed=1)
+        before = tables.copy()
+        engine.deal(tables, rows=[1], decks=[deck], dealers=[dealer])
+        assert_same(tables[[0, 2]], before[[0, 2]])
+        table = tables[1]
+        assert table["deck"].tolist() == deck
+        assert (table["dealer"], table["mover"]) == (dealer, 1 - dealer)
+        assert table["hands"][1 - dealer] == to_mask(deck[0:20:2])
+        assert table["hands"][dealer] == to_mask(deck[1:20:2])
+        assert table["pile"][: table["pile_size"]].tolist() == [deck[20]]
+        assert deck[table["stock_at"] :] == deck[21:]
+        for place in range(21, 23):
+            for action in (PASS, PASS, DRAW) if place == 21 else (DRAW,):
+                engine.step(tables, [engine.NO_ACTION, action, engine.NO_ACTION])
+            drawn = deck[place]
+            assert tables["drawn"][1] == drawn
+            assert int(tables["hands"][1, tables["mover"][1]]) >> drawn & 1
+            engine.step(tables, [engine.NO_ACTION, DISCARD + drawn, engine.NO_ACTION])
+
+
+def test_deals_several_decks() -> None:
+    rng = Random(2)
+    decks = [rng.sample(range(52), 52) for _ in range(2)]
+    tables = engine.new_tables("luciano", 4)
+    engine.deal(tables, rows=np.array([3, 1]), decks=np.array(decks), dealers=np.array([1, 0]))
+    assert tables["deck"][[3, 1]].tolist() == decks
+    assert tables["dealer"][[3, 1]].tolist() == [1, 0]
+    assert tables["hand_number"].tolist() == [0, 1, 0, 1]
+    # Without dealers it is the rules that say.
+    fixed = engine.new_tables(preset("luciano", first_dealer=1), 4)
+    engine.deal(fixed, rows=[0], decks=decks[0])
+    assert fixed["dealer"].tolist() == [1, 1, 1, 1]
+
+
+def test_small_pack_is_dealt() -> None:
+    rules, _ = GAMES["three-suits"]
+    tables = engine.new_tables(rules, 5)
+    pack = [13 * suit + rank for suit in range(3) for rank in range(9)]
+    assert engine.tables_pack(tables) == pack
+    assert (np.sort(tables["deck"][:, :27], axis=1) == pack).all()
+    assert (tables["deck"][:, 27:] == NO_CARD).all()
+    engine.deal(tables, [0], [pack[::-1]])
+    assert tables["deck"][0, :27].tolist() == pack[::-1]
+
+
+@pytest.mark.parametrize("target", [1, 50, 200])
+@pytest.mark.parametrize("name", PRESETS)
+def test_match_goes_to_its_target(name: str, target: int) -> None:
+    tables = engine.new_tables(preset(name, target=target), 8, seed=4, match=True)
+    rng = np.random.default_rng(4)
+    totals, finished = np.zeros((8, 2), dtype=int), 0
+    while finished < 20:
+        points, over = engine.step(tables, choose(tables, rng, np.ones(8), np.ones(8)))
+        totals += np.maximum(points, 0)
+        np.testing.assert_array_equal(tables["scores"], totals)
+        reached = (totals >= target).any(axis=1)
+        for row in np.flatnonzero(over):
+            assert (over[row] == engine.EPISODE_ENDED) == reached[row]
+            assert tables["match_winner"][row] == (totals[row].argmax() if reached[row] else NOBODY)
+            assert not engine.legal_actions(tables, row)
+        finished += int(reached.sum())
+        totals[reached] = 0
+        engine.deal(tables, np.flatnonzero(over))
+        assert (tables["match_winner"] == NOBODY).all()
+
+
+def test_first_dealer() -> None:
+    """Every hand that is an episode, and the first of every match."""
+    for seat in range(2):
+        for match in (False, True):
+            tables = engine.new_tables(preset("cardpuzzle", first_dealer=seat, target=1), 20, match=match)
+            rng = np.random.default_rng(1)
+            for _ in range(150):
+                first = (tables["scores"] == 0).all(axis=1) & (tables["num_moves"] == 0)
+                fresh = first & ((tables["ending"] == PLAYING) | (tables["winner"] != NOBODY) | (not match))
+                assert (tables["dealer"][fresh] == seat).all()
+                engine.step(tables, choose(tables, rng, np.ones(20), np.ones(20)), redeal=True)
+
+
+def test_big_gin_is_declared_not_forced() -> None:
+    """Eleven melded cards: any discard that the turn allows, a knock that is gin, or big gin with more points."""
+    hand = parse_cards("5S 6S 7S 8S JH JD JC 2C 3C 4C")
+    defender = parse_cards("KS KH KD QS QC 7D 8H 2H 3H AS")
+    deck = reference_engine.stacked_deck(range(52), hand, defender, parse_cards("9S"))
+    for name, bonus in (("cardpuzzle", 31), ("rummyplus", 31), ("luciano", None), ("plus20", None)):
+        tables = engine.new_tables(name, 1)
+        engine.deal(tables, decks=[deck], dealers=[0])
+        engine.step(tables, [TAKE])
+        legal = {action_name(action) for action in engine.legal_actions(tables)}
+        upcard = {"9S"} if preset(name).rediscard else set()
+        assert {name for name in legal if name.startswith("discard")} == {
+            f"discard {card}" for card in {*cards_text(hand).split(), *upcard}
+        }
+        assert "knock 5S" in legal
+        assert ("knock 9S" in legal) is bool(upcard)
+        assert ("big-gin" in legal) is (bonus is not None)
+        gin = tables.copy()
+        points, _ = engine.step(gin, [KNOCK + hand[0]])
+        loose = reference.deadwood(to_mask(defender))
+        assert points.tolist() == [[-loose - 25, loose + 25]]
+        if bonus is not None:
+            points, _ = engine.step(tables, [BIG_GIN])
+            assert points.tolist() == [[-loose - bonus, loose + bonus]]
+            result = engine.result(tables)
+            assert result is not None
+            assert (result.ending, result.knocker, result.deadwood) == ("big-gin", 1, (loose, 0))
+            assert result.melds[1] == ("JH JD JC", "5S 6S 7S 8S 9S", "2C 3C 4C")
+            assert result.layoffs == ("", "", "")
+
+
+def test_big_gin_without_a_knock_in_small_packs() -> None:
+    """Six cards in two melds of three: whatever is thrown breaks one, but big gin is there to be declared."""
+    rules = Rules(ranks=6, hand_size=5, knock_limit=3)
+    tables = engine.new_tables(rules, 1)
+    hand, defender = parse_cards("5S 5H 5D 6S 6H"), parse_cards("AS AH 2D 3D 4C")
+    deck = reference_engine.stacked_deck(engine.tables_pack(tables), hand, defender, parse_cards("6D"))
+    engine.deal(tables, decks=[deck], dealers=[0])
+    engine.step(tables, [TAKE])
+    assert engine.legal_actions(tables) == [*(DISCARD + card for card in from_mask(to_mask(hand))), BIG_GIN]
+    points, _ = engine.step(tables, [BIG_GIN])
+    assert points.tolist() == [[-42, 42]]
+
+
+def test_result() -> None:
+    """The worked example of the rules: 7 against 27 points, of which two cards worth 8 are laid off on a run."""
+    knocker = parse_cards("3C 4C 5C QS QH QD 9H TH JH 7D")
+    defender = parse_cards("2C 6C KS 9D AS AH AD 8S 8H 8D")
+    deck = reference_engine.stacked_deck(range(52), defender, knocker, parse_cards("KH KD KC"))
+    tables = engine.new_tables("cardpuzzle", 2)
+    assert engine.result(tables) is None
+    engine.deal(tables, rows=1, decks=[deck], dealers=[0])
+    wait = engine.NO_ACTION
+    for action in (PASS, PASS, DRAW, DISCARD + parse_cards("KD")[0], DRAW, KNOCK + parse_cards("KC")[0]):
+        assert engine.result(tables, 1) is None
+        points, over = engine.step(tables, [wait, action])
+    assert points.tolist() == [[0, 0], [12, -12]]
+    assert over.tolist() == [engine.GOING_ON, engine.EPISODE_ENDED]
+    expected = engine.Result(
+        ending="knock",
+        knocker=0,
+        winner=0,
+        points=12,
+        deadwood=(7, 19),
+        melds=(("QS QH QD", "9H TH JH", "3C 4C 5C"), ("AS AH AD", "8S 8H 8D")),
+        layoffs=("", "", "2C 6C"),
+        turns=2,
+    )
+    assert engine.result(tables, 1) == expected
+    assert engine.result(tables, 0) is None
+    engine.deal(tables, 1)
+    assert engine.result(tables, 1) == expected
+    assert tables["num_moves"].tolist() == [0, 0]
+
+
+def test_truncation() -> None:
+    """At the cap on draws a plain discard ends the hand, a knock still counts."""
+    rules = preset("cardpuzzle", draw_cap=1, next_dealer="alternate")
+    knocker = parse_cards("3C 4C 5C QS QH QD 9H TH JH 7D")
+    defender = parse_cards("2C 6C KS 9D AS AH AD 8S 8H 8D")
+    deck = reference_engine.stacked_deck(range(52), knocker, defender, parse_cards("KH"))
+    tables = engine.new_tables(rules, 2, match=True)
+    engine.deal(tables, decks=[deck, deck], dealers=[0, 0])
+    engine.step(tables, [TAKE, TAKE])
+    points, over = engine.step(tables, [DISCARD + knocker[0], KNOCK + knocker[9]])
+    assert ENDINGS[tables["ending"][0]] == "truncated"
+    assert (ENDINGS[tables["ending"][1]], points[1].tolist()) == ("knock", [-9, 9])
+    assert points[0].tolist() == [0, 0]
+    assert over.tolist() == [engine.HAND_ENDED, engine.HAND_ENDED]
+    first = engine.result(tables, 0)
+    assert first is not None
+    assert (first.knocker, first.winner, first.points, first.turns) == (None, None, 0, 1)
+    assert first.deadwood == tuple(reference.deadwood(int(hand)) for hand in tables["final_hands"][0])
+    engine.deal(tables)
+    assert tables["dealer"].tolist() == [0, 1]
+
+
+# ------------------------------------------------------------------------------------------------------------ errors
+
+
+def test_actions_that_do_not_fit() -> None:
+    tables = engine.new_tables("cardpuzzle", 2)
+    before = tables.tobytes()
+    for actions in ([0], [0, 0, 0], [[0, 0]], [[0], [0]], 0, []):
+        with pytest.raises(ValueError, match="expected integers of shape \\(2,\\)"):
+            engine.step(tables, actions)
+    for actions in ([0.0, 0.0], [True, False], ["pass", "pass"], np.zeros(2, dtype=np.float32)):
+        with pytest.raises(ValueError, match="expected integers"):
+            engine.step(tables, actions)
+    assert tables.tobytes() == before
+    for dtype in (np.int8, np.uint8, np.int16, np.int32, np.uint64):
+        engine.step(tables.copy(), np.array([PASS, TAKE], dtype=dtype))
+
+
+def test_decks_that_are_not_the_pack() -> None:
+    tables = engine.new_tables("cardpuzzle", 2)
+    before = tables.tobytes()
+    pack = list(range(52))
+    for decks in (
+        [pack],
+        [pack, pack, pack],
+        [pack[:51]] * 2,
+        [[*pack[:51], 0]] * 2,
+        [[*pack[:51], 52]] * 2,
+        [[*pack[:51], -1]] * 2,
+        [[*pack, 0]] * 2,
+        [[[0]]],
+        # As bytes these would be the pack.
+        np.tile(np.arange(52) + 256, (2, 1)),
+        np.tile(np.arange(52) + 0.5, (2, 1)),
+        [[*pack[:51], 51 + 256]] * 2,
+    ):
+        with pytest.raises(ValueError, match="are not 2 orders of the pack's 52 cards"):
+            engine.deal(tables, decks=decks)
+    with pytest.raises(ValueError, match="dealers are given without decks"):
+        engine.deal(tables, dealers=[0, 1])
+    for dealers in ([0], [0, 2], [0, -1], [[0, 1]]):
+        with pytest.raises(ValueError, match="expected 2 seats of 0 or 1"):
+            engine.deal(tables, decks=[pack, pack], dealers=dealers)
+    small = engine.new_tables(Rules(ranks=9, suits=3, hand_size=7), 1)
+    with pytest.raises(ValueError, match="not 1 orders of the pack's 27 cards"):
+        engine.deal(small, decks=[pack])
+    assert tables.tobytes() == before
+
+
+def test_rows_that_do_not_exist() -> None:
+    tables = engine.new_tables("cardpuzzle", 3)
+    before = tables.tobytes()
+    for rows in (3, -1, [0, 3], [-1, 0]):
+        with pytest.raises(ValueError, match="expected 0 to 2"):
+            engine.deal(tables, rows)
+    # A mask of rows is not their numbers, however much it looks like them.
+    for rows in ([True, False, True], np.array([0.0, 1.0]), [[0, 1]], ["0"]):
+        with pytest.raises(ValueError, match="rows are"):
+            engine.deal(tables, rows)
+    assert tables.tobytes() == before
+    engine.deal(tables, [])
+    assert tables.tobytes() == before
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_seeds_out_of_range(seed: int) -> None:
+    with pytest.raises(ValueError, match=f"seed is {seed}; expected 0 to"):
+        engine.new_tables("cardpuzzle", 1, seed=seed)
+    with pytest.raises(ValueError, match=f"seed is {seed}; expected 0 to"):
+        engine.mix_keys(seed, np.arange(3))
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_no_tables(size: int) -> None:
+    with pytest.raises(ValueError, match="expected at least 1 table"):
+        engine.new_tables("cardpuzzle", size)
+
+
+def test_rules_that_are_not_played_yet() -> None:
+    for changes in (
+        {"wall": "knock"},
+        {"knocker_melds": "manual"},
+        {"layoffs": "manual"},
+        {"layoffs": "ascending"},
+        {"swap_cap": 3},
+        {"take_cap": 50},
+    ):
+        (field, value), *_ = changes.items()
+        with pytest.raises(ValueError, match=f"rules: {field}={value!r} is not played yet; expected"):
+            engine.new_tables(preset("cardpuzzle", **changes), 1)
+    with pytest.raises(ValueError, match="'poker' is no preset; expected one of cardpuzzle, luciano"):
+        engine.new_tables("poker", 1)
+
+
+def test_keys() -> None:
+    """The finalizer of splitmix64, whose numbers from seed 0 are published."""
+    keys = engine.mix_keys(0, np.arange(3))
+    assert keys.dtype == np.uint64
+    assert [hex(key) for key in keys] == ["0xe220a8397b1dcdaf", "0x6e789e6aa1b965f4", "0x6c45d188009454f"]
+    assert engine.mix_keys(7, np.arange(6).reshape(2, 3)).shape == (2, 3)
+    assert np.unique(engine.mix_keys(7, np.arange(10_000))).size == 10_000

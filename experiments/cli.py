@@ -280,7 +280,7 @@ def match(words: list[str]) -> None:
     wanted = _tyro(arguments, "match", words)
 
     import agents
-    from experiments.match import play_match
+    from agents.match import play_match
     from experiments.report import print_match
 
     players = agents.make(wanted["a"]), agents.make(wanted["b"])

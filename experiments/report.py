@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.match import Behaviour, MatchResult
+from agents.match import Behaviour, MatchResult
 
 
 def headline(result: MatchResult) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from experiments import bench, cli, match
+from agents import match
+from experiments import bench, cli
 from experiments.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -58,7 +58,7 @@ def test_the_check_finds_what_it_should() -> None:
     [
         ("gin_env.engine", ["torch", "onnxruntime"]),
         ("agents", ["torch", "onnxruntime"]),
-        ("experiments.match", ["torch", "onnxruntime"]),
+        ("agents.match", ["torch", "onnxruntime"]),
         ("experiments.cli", ["torch", "onnxruntime", "numba", "numpy", "tyro"]),
     ],
 )

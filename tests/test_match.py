@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import agents
-from experiments import match
-from experiments.match import AgentError, MatchResult, pair_interval, play_match
+from agents import match
+from agents.match import AgentError, MatchResult, pair_interval, play_match
 from experiments.report import headline, match_table, write_json
 from gin_env import engine
 from gin_env.actions import DRAW, TAKE

@@ -24,7 +24,7 @@ from gin_env import engine
 from gin_env.rules import Rules
 from gin_env.view import look, observe, schema
 from training.checkpoint import CHECKPOINT, CheckpointError, load_checkpoint, load_config, load_network, write_json
-from training.evaluate import play_match
+from agents.match import play_match
 
 GOLDEN_ROWS = 32
 OPPONENTS = ("random", "greedy", "gin-only", "early-knock")
@@ -136,7 +136,7 @@ def _write_bundle(
         "policy": "likeliest action",
         "matches": {
             name: {
-                **play_match(agent, agents.make(name), deals=deals, seed=seed, rules=rules).to_dict(),
+                **play_match(agent, agents.make(name), deals=deals, seed=seed, rules=rules).to_json(),
                 "command": f"ginrummy match {out.name} {name} --deals {deals} --seed {seed} --rules {rules.name}",
             }
             for name in OPPONENTS

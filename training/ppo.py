@@ -40,7 +40,7 @@ from training.checkpoint import (
     write_json,
 )
 from training.config import PPOConfig
-from training.evaluate import play_match
+from agents.match import play_match
 from training.metrics import Display, Log, Stopwatch
 from training.rollout import Batch, Collector
 

@@ -4,7 +4,7 @@ Luck of the cards then falls on both players alike, and what is left between the
 makes no random choices score exactly zero in every pair.
 
     >>> import agents
-    >>> from experiments.match import play_match
+    >>> from agents.match import play_match
     >>> result = play_match(agents.make("greedy"), agents.make("random"), deals=100)
     >>> result.points_per_hand > 40
     True

@@ -40,6 +40,7 @@ POLICY, WEIGHTS, CONFIG, PROVENANCE, EVAL, GOLDEN, CARD, SUMS = (
     "README.md",
     "SHA256SUMS",
 )
+FILES = (POLICY, WEIGHTS, CONFIG, PROVENANCE, EVAL, GOLDEN, CARD, SUMS)
 ACTIONS_VERSION = 1
 # Largest difference between a logit here and on the machine that exported it.
 TOLERANCE = 1e-3
@@ -168,11 +169,14 @@ class BundleAgent:
 
     def _check_golden(self, folder: Path) -> None:
         try:
-            with np.load(folder / GOLDEN, allow_pickle=False) as golden:
+            # Opened here: numpy leaves a damaged archive open.
+            with open(folder / GOLDEN, "rb") as file, np.load(file, allow_pickle=False) as golden:
                 logits, value = self.evaluate(golden["observation"], golden["mask"])
-                worst = max(np.abs(logits - golden["logits"]).max(), np.abs(value - golden["value"]).max())
-        except (OSError, ValueError, KeyError) as error:
-            raise BundleError(f"bundle {folder}: {GOLDEN} cannot be played: {error}") from None
+                # A NaN on either side must show; Python's max would lose it.
+                worst = np.maximum(np.abs(logits - golden["logits"]).max(), np.abs(value - golden["value"]).max())
+        except Exception as error:  # onnxruntime's and zipfile's own exceptions share no base class
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise BundleError(f"bundle {folder}: {GOLDEN} cannot be played: {reason}") from None
         if not worst <= TOLERANCE:
             raise BundleError(
                 f"bundle {folder} does not reproduce its golden rows: off by {worst:.2g}, at most {TOLERANCE:g} expected"

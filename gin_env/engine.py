@@ -77,11 +77,12 @@ class IllegalAction(ValueError):
         seat: Seat to move, or -1 when the hand is over.
         action: The refused action's id.
         legal: Ids of the legal actions.
+        phase: One of `gin_env.tables.PHASES`.
     """
 
     def __init__(self, table: int, seat: int, action: int, legal: Sequence[int], phase: str) -> None:
         """Composes the message from what was asked and what is legal."""
-        self.table, self.seat, self.action, self.legal = table, seat, action, tuple(legal)
+        self.table, self.seat, self.action, self.legal, self.phase = table, seat, action, tuple(legal), phase
         known = 0 <= action < NUM_ACTIONS
         asked = f"{action_name(action)!r} (action {action})" if known else f"action {action}, which does not exist,"
         if seat == NOBODY:
@@ -90,6 +91,10 @@ class IllegalAction(ValueError):
             names = ", ".join(action_name(a) for a in self.legal)
             message = f"table {table}: seat {seat} may not play {asked} in phase {phase!r}; legal: {names}"
         super().__init__(message)
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Pickles what was asked, for errors that cross to another process."""
+        return type(self), (self.table, self.seat, self.action, self.legal, self.phase)
 
 
 # --------------------------------------------------------------------------------------------------------- dealing

@@ -50,6 +50,7 @@ VIEW_FIELDS = (
     ("target", np.int32, (), "points that win the match; 0 where a hand is an episode"),
     # Once the hand is over; until then PLAYING, 0, -1 and no cards.
     ("ending", np.int8, (), "gin_env.tables.PLAYING to TRUNCATED"),
+    ("knocker", np.int8, (), "who knocked: OWN, OPPONENT, or -1 for nobody"),
     ("own_points", np.int32, (), "points won (negative: lost) in this hand"),
     ("own_deadwood", np.int16, (), "after layoffs"),
     ("opponent_deadwood", np.int16, (), "after layoffs"),
@@ -99,6 +100,7 @@ def observe_row(t, seat, v):
     v.opponent_score = t.scores[other]
     v.target = t.rules.target if t.to_target else 0
     v.ending = PLAYING
+    v.knocker = NOBODY
     v.own_points = 0
     v.own_deadwood = -1
     v.opponent_deadwood = -1
@@ -107,6 +109,8 @@ def observe_row(t, seat, v):
     v.layoffs[:] = _U0
     if over:
         v.ending = t.ending
+        if t.knocker != NOBODY:
+            v.knocker = OWN if t.knocker == seat else OPPONENT
         if t.winner != NOBODY:
             v.own_points = t.points if t.winner == seat else -t.points
         v.own_deadwood = t.deadwood[seat]

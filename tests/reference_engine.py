@@ -52,7 +52,11 @@ class Table:
         phase: "offer", "offer-dealer", "draw-stock", "draw", "throw" or "over".
         hands: The cards of each seat.
         pile: The discard pile, its top card last.
+        pile_by: Who threw each card of the pile; None for the upcard.
         stock: The stock, its top card first.
+        known: By seat, cards taken from the pile and still held.
+        thrown: By seat, all cards thrown in this hand.
+        declined: By seat, cards of the pile that could have been taken and were not.
         scores: Match points by seat.
         result: Of the last hand that ended.
         match_winner: Seat.
@@ -96,8 +100,13 @@ class Table:
             self.hands[dealer].add(rest.pop(0))
         upcard = rest.pop(0)
         self.pile = [upcard]
+        self.pile_by: list[int | None] = [None]
+        self.known: list[set[int]] = [set(), set()]
+        self.thrown: list[set[int]] = [set(), set()]
+        self.declined: list[set[int]] = [set(), set()]
         self.stock = rest
         self.taken: int | None = None
+        self.drawn: int | None = None
         self.turns = 0
         self.moves = []
         self.mover = 1 - dealer
@@ -135,12 +144,19 @@ class Table:
         me, other = self.mover, 1 - self.mover
         hand = self.hands[me]
         if move == PASS:
+            self.declined[me].add(self.pile[-1])
             self.phase = "offer-dealer" if self.phase == "offer" else "draw-stock"
             self.mover = other
         elif move in (DRAW, TAKE):
-            card = self.stock.pop(0) if move == DRAW else self.pile.pop()
+            if move == TAKE:
+                card = self.taken = self.pile.pop()
+                self.pile_by.pop()
+                self.known[me].add(card)
+            else:
+                card = self.drawn = self.stock.pop(0)
+                if self.phase == "draw":
+                    self.declined[me].add(self.pile[-1])
             hand.add(card)
-            self.taken = card if move == TAKE else None
             self.turns += 1
             self.phase = "throw"
         elif move == BIG_GIN:
@@ -149,8 +165,11 @@ class Table:
             knocks = move >= knock(0)
             card = move - (knock(0) if knocks else discard(0))
             hand.remove(card)
+            self.known[me].discard(card)
+            self.thrown[me].add(card)
             self.pile.append(card)
-            self.taken = None
+            self.pile_by.append(me)
+            self.taken = self.drawn = None
             if knocks:
                 self._knock(big=False)
             elif len(self.stock) <= self.rules.stock_floor:

@@ -1,6 +1,7 @@
 """The engine against a plain reference, and what must hold at every table, for every seed and any batch."""
 
 import os
+import pickle
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
@@ -215,8 +216,14 @@ class Comparison:
             assert table["draws"] == plain.turns, self.story(row)
             assert table["scores"].tolist() == plain.scores, self.story(row)
             assert table["match_winner"] == (NOBODY if plain.match_winner is None else plain.match_winner)
-            assert table["hands"].tolist() == [to_mask(hand) for hand in plain.hands], self.story(row)
+            for field in ("hands", "known", "thrown", "declined"):
+                assert table[field].tolist() == [to_mask(cards) for cards in getattr(plain, field)], self.story(row)
+            for field in ("taken", "drawn"):
+                card = getattr(plain, field)
+                assert table[field] == (NO_CARD if card is None else card), self.story(row)
             assert table["pile"][: table["pile_size"]].tolist() == plain.pile, self.story(row)
+            by = [NOBODY if seat is None else seat for seat in plain.pile_by]
+            assert table["pile_by"][: table["pile_size"]].tolist() == by, self.story(row)
             assert table["deck"][table["stock_at"] :].tolist()[: len(plain.stock)] == plain.stock, self.story(row)
 
     def compare_result(self, row: int, points: list[int], over: int) -> None:
@@ -378,30 +385,46 @@ def test_cards_are_conserved_and_points_sum_to_zero(name: str, match: bool) -> N
         assert (tables["scores"].max(axis=1) < rules.target).all() or not match
 
 
-@settings(max_examples=60, deadline=None)
-@given(any_game, any_seed, st.integers(0, 80), st.booleans())
-def test_mask_is_what_is_accepted(rules: Rules, seed: int, num_moves: int, match: bool) -> None:
-    tables = position(rules, seed, num_moves, match=match)
-    mask = engine.legal(tables)[0]
-    assert mask.dtype == np.int8
-    assert set(mask.tolist()) <= {0, 1}
-    legal = np.flatnonzero(mask).tolist()
-    assert legal == engine.legal_actions(tables)
-    assert bool(legal) == (tables["phase"][0] != OVER)
-    before = tables.tobytes()
-    for action in (*range(NUM_ACTIONS), -2, -(2**62), NUM_ACTIONS, 255, 2**62):
-        if action in legal:
-            after = tables.copy()
-            engine.step(after, [action])
-            assert after["num_moves"] == tables["num_moves"] + 1
-            assert after["moves"][0, tables["num_moves"][0]] == action
-        else:
-            with pytest.raises(IllegalAction) as caught:
-                engine.step(tables, [action])
-            assert (caught.value.table, caught.value.action) == (0, action)
-            assert caught.value.legal == tuple(legal)
-            assert caught.value.seat == (tables["mover"][0] if legal else NOBODY)
-        assert tables.tobytes() == before
+@pytest.mark.parametrize("name", GAMES)
+def test_mask_is_what_is_accepted(name: str) -> None:
+    """In all kinds of positions."""
+    rules, _ = GAMES[name]
+    refused_knocks = 0
+    for num_moves in (0, 1, 8, 19, 30, 41, 52):
+        tables = position(rules, num_moves, num_moves, size=12, match=num_moves % 2 == 0)
+        # Half of those that may take the top card do, whether it helps or not.
+        takes = (engine.legal(tables)[:, TAKE] != 0) & (np.arange(tables.size) % 2 == 0)
+        engine.step(tables, np.where(takes, TAKE, engine.NO_ACTION))
+        masks = engine.legal(tables)
+        assert masks.dtype == np.int8
+        for row in range(tables.size):
+            legal = np.flatnonzero(masks[row]).tolist()
+            assert set(masks[row].tolist()) <= {0, 1}
+            assert legal == engine.legal_actions(tables, row)
+            assert bool(legal) == (tables["phase"][row] != OVER)
+            table = tables[row : row + 1]
+            before = table.tobytes()
+            for action in (*range(NUM_ACTIONS), -2, -(2**62), NUM_ACTIONS, 255, 2**62):
+                if action in legal:
+                    after = table.copy()
+                    engine.step(after, [action])
+                    assert after["num_moves"] == table["num_moves"] + 1
+                    assert after["moves"][0, table["num_moves"][0]] == action
+                    continue
+                with pytest.raises(IllegalAction) as caught:
+                    engine.step(table, [action])
+                assert (caught.value.table, caught.value.action) == (0, action)
+                assert caught.value.legal == tuple(legal)
+                assert caught.value.seat == (table["mover"][0] if legal else NOBODY)
+                # Little enough would be left, but this card may not be thrown.
+                if table["taken"][0] != NO_CARD and action == KNOCK + table["taken"][0]:
+                    left = reference.deadwood(int(movers_hands(table)[0]) & ~(1 << int(table["taken"][0])))
+                    refused_knocks += left <= table["limit"][0]
+            assert table.tobytes() == before
+    if rules.rediscard:
+        assert refused_knocks == 0
+    elif name in PRESETS:
+        assert refused_knocks > 0
 
 
 @settings(max_examples=60, deadline=None)
@@ -460,6 +483,14 @@ def test_illegal_action_messages() -> None:
     with pytest.raises(IllegalAction, match="table 0: 'draw' .* is illegal: the hand is over; deal or reset first"):
         engine.step(tables, [DRAW])
     assert issubclass(IllegalAction, ValueError)
+
+
+def test_illegal_action_crosses_processes() -> None:
+    with pytest.raises(IllegalAction) as caught:
+        engine.step(engine.new_tables("cardpuzzle", 1), [DRAW])
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert str(error) == str(caught.value)
+    assert vars(error) == vars(caught.value)
 
 
 # ------------------------------------------------------------------------------------------- seeds, batches, copies

@@ -100,8 +100,8 @@ def test_presets() -> None:
 def test_as_rules() -> None:
     rules = preset("luciano", oklahoma=True)
     assert as_rules(rules) is rules
-    assert as_rules("luciano") is PRESETS["luciano"] or as_rules("luciano") == PRESETS["luciano"]
-    with pytest.raises(ValueError, match="'poker' is no preset; expected one of cardpuzzle, luciano, plus20, rummyplus"):
+    assert as_rules("luciano") == PRESETS["luciano"]
+    with pytest.raises(ValueError, match="'poker' is no preset; expected one of cardpuzzle, luciano, plus20, "):
         as_rules("poker")
 
 
@@ -188,7 +188,10 @@ def test_rules_do_not_change() -> None:
 # --------------------------------------------------------------------------------------------------- as plain values
 
 
-@pytest.mark.parametrize("rules", [*PRESETS.values(), Rules(**{**OTHER, "name": "house"})], ids=lambda rules: rules.name)
+HOUSE = Rules(**{**OTHER, "name": "house"})
+
+
+@pytest.mark.parametrize("rules", [*PRESETS.values(), HOUSE], ids=lambda rules: rules.name)
 def test_plain_values_round_trip(rules: Rules) -> None:
     fields = rules.to_dict()
     assert list(fields) == FIELDS
@@ -199,7 +202,7 @@ def test_plain_values_round_trip(rules: Rules) -> None:
 def test_from_some_values() -> None:
     assert Rules.from_dict({}) == Rules()
     assert Rules.from_dict({"target": 50}) == Rules(target=50)
-    with pytest.raises(ValueError, match=r"^rules: unknown field 'colour'; expected some of big_gin_bonus, double_spades"):
+    with pytest.raises(ValueError, match=r"^rules: unknown field 'colour'; expected some of big_gin_bonus, "):
         Rules.from_dict({"target": 50, "colour": "red"})
     with pytest.raises(ValueError, match="rules: target is 0; expected 1 to"):
         Rules.from_dict({"target": 0})
@@ -221,15 +224,15 @@ def test_fingerprint_ignores_the_name() -> None:
 def test_fingerprints_stay() -> None:
     """They are written into records and exported players, so that a change of these lines needs a reason."""
     assert {name: rules.fingerprint for name, rules in PRESETS.items()} == {
-        "cardpuzzle": "",
-        "luciano": "",
-        "plus20": "",
-        "rummyplus": "",
+        "cardpuzzle": "d6dbc707cd4b3fc9",
+        "luciano": "5981c61adbd4621c",
+        "plus20": "dff377cf8bb90dca",
+        "rummyplus": "b5bef579590c2034",
     }
 
 
 def test_record_for_kernels() -> None:
-    rules = Rules(**{**OTHER, "name": "house"})
+    rules = HOUSE
     row = rules.record()
     assert row.shape == (1,)
     assert row.dtype == RULES_DTYPE

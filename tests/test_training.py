@@ -123,7 +123,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"total_steps": -5}, "config: total_steps is -5; expected at least 1"),
         ({"horizon": 0}, "config: horizon is 0; expected at least 1"),
         ({"threads": 0}, "config: threads is 0; expected at least 1"),
-        ({"eval_deals": 0}, "config: eval_deals is 0; expected at least 1"),
+        ({"eval_deals": 1}, "config: eval_deals is 1; expected at least 2, for an interval"),
         ({"learning_rate": 0.0}, "config: learning_rate is 0.0; expected more than 0"),
         ({"learning_rate": float("nan")}, "config: learning_rate is nan; expected more than 0"),
         ({"clip": -0.1}, "config: clip is -0.1; expected more than 0"),

@@ -156,7 +156,6 @@ def expected_fields(tables: np.ndarray, seat: int) -> dict[str, Any]:
         "opponent_pile": {card: 1 - depth / 64 for depth, (card, by) in rows if by == other},
         "opponent_declined": ones(told.declined[other]),
         "upcard": ones([] if upcard is None else [upcard]),
-        "taken": ones([] if told.taken is None else [told.taken]),
         "deadwood_after": {card: left / 10 for card, left in after.items()},
         "to_move": to_move,
         "is_dealer": told.dealer == seat,

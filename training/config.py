@@ -77,9 +77,11 @@ class PPOConfig:
             elif kind in (int, float, str) and type(value) is not kind:
                 raise ValueError(f"config: {name} is {value!r}; expected {kind.__name__}")
         for name in ("total_steps", "tables", "horizon", "width", "epochs", "minibatch", "threads", "eval_every",
-                     "eval_deals", "checkpoint_every"):  # fmt: skip
+                     "checkpoint_every"):  # fmt: skip
             if getattr(self, name) < 1:
                 raise ValueError(f"config: {name} is {getattr(self, name)}; expected at least 1")
+        if self.eval_deals < 2:
+            raise ValueError(f"config: eval_deals is {self.eval_deals}; expected at least 2, for an interval")
         for name in ("learning_rate", "clip", "max_grad_norm", "points_scale"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"config: {name} is {getattr(self, name)}; expected more than 0")

@@ -1,6 +1,5 @@
 """Checkpoint to bundle: what `agents.bundle` reads."""
 
-import json
 import logging
 import shutil
 import sys
@@ -51,7 +50,7 @@ def export(run: str | Path, out: str | Path, *, deals: int = 1000, seed: int = 7
 
     Raises:
         CheckpointError: If the run is missing or damaged.
-        ExportError: If ``out`` holds something else or cannot be written.
+        ExportError: If ``out`` holds something else or cannot be written, or fewer than two deals are to be played.
     """
     run, out = Path(run), Path(out)
     config = load_config(run)
@@ -64,7 +63,9 @@ def export(run: str | Path, out: str | Path, *, deals: int = 1000, seed: int = 7
         raise CheckpointError(f"checkpoint {run / CHECKPOINT} is damaged: {error}") from None
     load_network(network, tensors)
     network.eval()
-    if out.exists() and not ((out / bundle.SUMS).is_file() or (out.is_dir() and not any(out.iterdir()))):
+    if deals < 2:
+        raise ExportError(f"deals is {deals}; expected at least 2, for an interval")
+    if out.exists() and not _may_replace(out):
         raise ExportError(f"{out} exists and is no bundle; choose another --out")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -82,6 +83,14 @@ def export(run: str | Path, out: str | Path, *, deals: int = 1000, seed: int = 7
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return evaluation
+
+
+def _may_replace(out: Path) -> bool:
+    """Says whether a folder is empty or a bundle and nothing else. Anything else there is somebody's own."""
+    if not out.is_dir():
+        return False
+    names = {path.name for path in out.iterdir()}
+    return not names or (bundle.SUMS in names and names <= set(bundle.FILES))
 
 
 def _write_bundle(

@@ -55,7 +55,7 @@ class Opponents:
         for place, agent in enumerate(self.agents):
             mine = rows[self.who[rows] == place]
             if mine.size:
-                some = tables[mine]
+                some = tables.take(mine)  # an index on records is far slower
                 keys = engine.mix_keys(int(engine.mix_keys(self.seed, np.array([decision]))[0]), mine)
                 actions[mine] = agent.act(observe(some), engine.legal(some), keys)
         return actions

@@ -179,7 +179,7 @@ class BundleAgent:
             raise BundleError(f"bundle {folder}: {GOLDEN} cannot be played: {reason}") from None
         if not worst <= TOLERANCE:
             raise BundleError(
-                f"bundle {folder} does not reproduce its golden rows: off by {worst:.2g}, at most {TOLERANCE:g} expected"
+                f"bundle {folder} does not reproduce its golden rows: off by {worst:.2g}, not {TOLERANCE:g} or less"
             )
 
     def evaluate(self, observation: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -46,7 +46,6 @@ def kernel(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
-
 @intrinsic
 def count(typing_context: Any, mask: Any) -> Any:
     """Number of bits set in a uint64 (one machine instruction)."""

@@ -1,15 +1,17 @@
-"""The action table: one ``Discrete(108)`` for every gin preset.
+"""The action table, one ``Discrete(108)`` for every gin preset.
 
-    =========  ================================================================
-    id         action
-    =========  ================================================================
-    0          pass: refuse the upcard offer
-    1          draw: take the top card of the stock
-    2          take: take the top card of the discard pile (or the upcard)
-    3 + card   discard ``card`` (3 to 54)
-    55 + card  knock, discarding ``card`` (55 to 106); with nothing left it is gin
-    107        big gin: eleven melded cards, no discard
-    =========  ================================================================
+Ids and names:
+
+=========  ================================================================
+id         action
+=========  ================================================================
+0          pass: refuse the upcard offer
+1          draw: take the top card of the stock
+2          take: take the top card of the discard pile (or the upcard)
+3 + card   discard ``card`` (3 to 54)
+55 + card  knock, discarding ``card`` (55 to 106); with nothing left it is gin
+107        big gin: eleven melded cards, no discard
+=========  ================================================================
 """
 
 from gin_env.cards import NUM_CARDS, card_name, parse_card

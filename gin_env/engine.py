@@ -345,9 +345,7 @@ def end_knock(t, declared):
     rules = t.rules
     mine = arrange_hand(t.hands[knocker], pack_of(rules), t.melds[knocker])
     ending = GINNED if declared == KNOCKED and mine == 0 else declared
-    theirs = defend_hand(
-        t.hands[defender], t.melds[knocker], ending != KNOCKED, t.melds[defender], t.layoffs
-    )
+    theirs = defend_hand(t.hands[defender], t.melds[knocker], ending != KNOCKED, t.melds[defender], t.layoffs)
     t.knocker = knocker
     t.deadwood[knocker] = mine
     t.deadwood[defender] = theirs

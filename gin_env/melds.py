@@ -51,7 +51,9 @@ _SUIT = np.uint64(SUIT_MASK)
 _FOUR = np.array([0, 7, 11, 13, 14, 15], dtype=np.int64)
 
 # (16,) uint64: for a 4-bit mask of suits, the aces of those suits.
-_SPREAD = np.array([sum(1 << 13 * suit for suit in range(4) if suits >> suit & 1) for suits in range(16)], dtype=np.uint64)
+_SPREAD = np.array(
+    [sum(1 << 13 * suit for suit in range(4) if suits >> suit & 1) for suits in range(16)], dtype=np.uint64
+)
 
 
 class Arrangement(NamedTuple):
@@ -101,7 +103,9 @@ def set_ranks(hand):
 def suits_held(hand, rank):
     """Suits of one rank in a hand, as a 4-bit mask."""
     column = (hand >> np.uint64(rank)) & _SPREAD[15]
-    return np.int64((column | column >> np.uint64(12) | column >> np.uint64(24) | column >> np.uint64(36)) & np.uint64(15))
+    # Bits 0, 13, 26 and 39 move to 0, 1, 2 and 3.
+    moved = column | column >> np.uint64(12) | column >> np.uint64(24) | column >> np.uint64(36)
+    return np.int64(moved & np.uint64(15))
 
 
 @kernel

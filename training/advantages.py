@@ -4,7 +4,6 @@ import numpy as np
 
 from gin_env._compile import kernel
 
-
 # How a decision is followed.
 CUT_NONE = 0  # by another decision of the same hand
 CUT_ENDED = 1  # by the end of the hand

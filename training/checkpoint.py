@@ -70,13 +70,13 @@ def load_network(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     Raises:
         CheckpointError: If they do not fit it.
     """
-    weights = {
-        name.removeprefix("network."): tensor for name, tensor in tensors.items() if name.startswith("network.")
-    }
+    weights = {name.removeprefix("network."): tensor for name, tensor in tensors.items() if name.startswith("network.")}
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:
-        raise CheckpointError(f"the checkpoint's weights do not fit the network: {str(error).splitlines()[-1].strip()}") from None
+        raise CheckpointError(
+            f"the checkpoint's weights do not fit the network: {str(error).splitlines()[-1].strip()}"
+        ) from None
 
 
 def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:

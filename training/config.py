@@ -92,7 +92,8 @@ class PPOConfig:
             raise ValueError(f"config: gae_lambda is {self.gae_lambda}; expected 0 to 1")
         if self.minibatch > self.tables * self.horizon:
             raise ValueError(
-                f"config: minibatch is {self.minibatch}; expected at most tables x horizon = {self.tables * self.horizon}"
+                f"config: minibatch is {self.minibatch}; expected at most the batch, tables x horizon = "
+                f"{self.tables * self.horizon}"
             )
         if not isinstance(self.opponents, Mapping):
             raise ValueError(f"config: opponents is {self.opponents!r}; expected a table of agent = share")

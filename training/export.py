@@ -18,12 +18,12 @@ import agents
 from agents import bundle
 from agents.baselines import RandomAgent
 from agents.bundle import BundleAgent, BundleError
+from agents.match import play_match
 from agents.networks import SuitNet, build_network, count_parameters
 from gin_env import engine
 from gin_env.rules import Rules
 from gin_env.view import look, observe, schema
 from training.checkpoint import CHECKPOINT, CheckpointError, load_checkpoint, load_config, load_network, write_json
-from agents.match import play_match
 
 GOLDEN_ROWS = 32
 OPPONENTS = ("random", "greedy", "gin-only", "early-knock")
@@ -227,7 +227,8 @@ Every deal was played twice with seats exchanged.
 
 `config.json` holds rules and schemas, `provenance.json` the training config. Outside Python, run `policy.onnx`:
 inputs `observation` (N, {schema()["size"]}) float32 and `mask` (N, 108) int8; outputs `logits` (N, 108), about -30,000
-where masked (everywhere in a row whose mask is all zero), and `value` (N,), points won divided by {config.get("points_scale")}.
+where masked (everywhere in a row whose mask is all zero), and `value` (N,), points won divided by
+{config.get("points_scale")}.
 """
 
 

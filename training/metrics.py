@@ -142,4 +142,4 @@ class Display:
 
     def line(self, text: str) -> None:
         """Prints a line that stays."""
-        self.console.print(text, highlight=False)
+        self.console.print(text, highlight=False, soft_wrap=True)

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 import agents
+from agents.match import play_match
 from agents.networks import SuitNet, build_network
 from agents.neural import NeuralAgent
 from gin_env.engine import mix_keys
@@ -40,7 +41,6 @@ from training.checkpoint import (
     write_json,
 )
 from training.config import PPOConfig
-from agents.match import play_match
 from training.metrics import Display, Log, Stopwatch
 from training.rollout import Batch, Collector
 
@@ -126,7 +126,8 @@ class Trainer:
                 if not torch.isfinite(loss):
                     raise TrainingError(
                         f"the loss became {loss.item()} at step {self.step:,} (policy {policy_loss.item()}, value "
-                        f"{fit.item()}, entropy {entropy.item()}); the last checkpoint is whole. Try a lower learning_rate"
+                        f"{fit.item()}, entropy {entropy.item()}); the last checkpoint is whole. Try a lower "
+                        "learning_rate"
                     )
                 self.optimizer.zero_grad(set_to_none=True)
                 loss.backward()
@@ -162,7 +163,11 @@ class Trainer:
         """Plays the likeliest actions against greedy, on deals that no training table sees."""
         agent = NeuralAgent(self.network)
         result = play_match(
-            agent, agents.make("greedy"), deals=self.config.eval_deals, seed=self.config.seed + 1_000_003, rules=self.rules
+            agent,
+            agents.make("greedy"),
+            deals=self.config.eval_deals,
+            seed=self.config.seed + 1_000_003,
+            rules=self.rules,
         )
         self.evaluation = {
             "points_per_hand": result.points_per_hand,
@@ -272,12 +277,14 @@ def train(config: PPOConfig, run: Path | str, *, overwrite: bool = False) -> Sum
                 if last or _crossed(before, trainer.step, config.eval_every):
                     with watch.part("evaluate"):
                         scalars |= trainer.evaluate()
-                    display.line(_evaluation_line(trainer, rate, watch))
+                    display.line(_evaluation_line(trainer, rate))
                 scalars |= {f"time/{name}": share for name, share in watch.shares().items()}
                 log.write(trainer.step, scalars)
                 if stop or _crossed(before, trainer.step, config.checkpoint_every):
                     trainer.save(run)
-                display.update(trainer.step, rate, f"{trainer.evaluation.get('points_per_hand', math.nan):+.2f} v greedy")
+                display.update(
+                    trainer.step, rate, f"{trainer.evaluation.get('points_per_hand', math.nan):+.2f} v greedy"
+                )
                 if stop and not last:
                     raise Interrupted(
                         f"stopped at step {trainer.step:,} of {config.total_steps:,}; the checkpoint is "
@@ -318,11 +325,12 @@ def _crossed(before: int, after: int, every: int) -> bool:
     return before // every != after // every
 
 
-def _evaluation_line(trainer: Trainer, rate: float, watch: Stopwatch) -> str:
+def _evaluation_line(trainer: Trainer, rate: float) -> str:
     figures = trainer.evaluation
     return (
         f"step {trainer.step:>12,}  {figures['points_per_hand']:+6.2f} points a hand v greedy "
-        f"({figures['ci95_low']:+.2f} to {figures['ci95_high']:+.2f}), wins {figures['win_rate']:.0%}, {rate:,.0f} decisions/s"
+        f"({figures['ci95_low']:+.2f} to {figures['ci95_high']:+.2f}), wins {figures['win_rate']:.0%}, "
+        f"{rate:,.0f} decisions/s"
     )
 
 

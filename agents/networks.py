@@ -81,7 +81,8 @@ class SuitNet(nn.Module):
         cards = self.card_out(x)
         discards = cards[:, :, :NUM_RANKS].reshape(-1, NUM_CARDS) - self.deadwood_scale * after
         knocks = cards[:, :, NUM_RANKS:].reshape(-1, NUM_CARDS) - self.deadwood_scale * after
-        knocks = knocks + self.knock_bias * (after > 0)
+        # Gin is better than throwing the same card and going on.
+        knocks = knocks + torch.where(after > 0, self.knock_bias, 3.0)
         plain = self.plain_out(pooled)
         # Taking must save something: without that it only shows a card.
         take = plain[:, TAKE : TAKE + 1] + self.deadwood_scale * saves - 1

@@ -419,6 +419,12 @@ def _mix_keys(seed, numbers, out):
 
 
 @kernel
+def _decision_keys(seed, t, out):
+    for i in range(t.size):
+        out[i] = mix(mix(seed ^ t[i].key, np.uint64(t[i].hand_number)), np.uint64(t[i].num_moves))
+
+
+@kernel
 def _deal(t, rows):
     for row in rows:
         deal_next(t[row])
@@ -477,6 +483,20 @@ def mix_keys(seed: int, numbers: np.ndarray) -> np.ndarray:
     numbers = np.ascontiguousarray(numbers, dtype=np.uint64)
     out = np.empty(numbers.shape, dtype=np.uint64)
     _mix_keys(np.uint64(seed), numbers.ravel(), out.ravel())
+    return out
+
+
+def decision_keys(seed: int, tables: Tables) -> np.ndarray:
+    """Returns a random key for the decision that each table is at: (N,) uint64.
+
+    A pure function of (seed, the table's key, hand, moves played), so no table's choices depend on another's.
+
+    Args:
+        seed: Of a stream of its own, 0 to 2**64 - 1; not that of the deals.
+        tables: N tables.
+    """
+    out = np.empty(tables.size, dtype=np.uint64)
+    _decision_keys(np.uint64(seed), tables, out)
     return out
 
 

@@ -85,7 +85,7 @@ def test_action_names_round_trip() -> None:
     assert [parse_action(name) for name in names] == list(range(108))
     assert [parse_action(f"  {name.upper()} ") for name in names] == list(range(108))
     assert parse_action("discard  10d") == parse_action("discard TD") == 3 + 35
-    assert action_name(np.int64(38)) == "discard TD"  # type: ignore[arg-type]
+    assert action_name(np.int64(38)) == "discard TD"
 
 
 @pytest.mark.parametrize("action", [-1, 108, 255])

@@ -128,7 +128,6 @@ def test_what_it_plays_at_step_0(positions: tuple[np.ndarray, np.ndarray], seed:
     assert (chosen[masks[:, BIG_GIN] == 1] == BIG_GIN).all()
 
 
-@pytest.mark.xfail(reason="gin has no more than a plain discard of the same card: noise decides between the two")
 def test_it_goes_gin_at_step_0() -> None:
     player = agents.make("gin-only")
     t = engine.new_tables("cardpuzzle", 256, seed=1)

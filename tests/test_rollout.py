@@ -152,7 +152,7 @@ def test_opponents_play_their_own_tables_only() -> None:
     tables = engine.new_tables(RULES, 16, seed=3)
     rows = opponents.waiting(tables)
     assert rows.tolist() == [i for i in range(12) if tables["mover"][i] == 1]
-    actions = opponents.act(tables, rows, 0)
+    actions = opponents.act(tables, rows)
     views, masks = observe(tables), engine.legal(tables)
     for i in range(16):
         name = "greedy" if i < 8 else "gin-only"

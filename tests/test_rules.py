@@ -125,14 +125,14 @@ def test_numbers(field: str) -> None:
             Rules(**{field: value})
     for value in (37.5, "10", True, [10], 10.0):
         with pytest.raises(TypeError, match=rf"^rules: {field} is {re.escape(repr(value))}; expected int"):
-            Rules(**{field: value})  # type: ignore[arg-type]
+            Rules(**{field: value})
     if field in ("big_gin_bonus", "swap_cap", "take_cap"):
         with pytest.raises(TypeError, match="expected int or None"):
-            Rules(**{field: "no"})  # type: ignore[arg-type]
+            Rules(**{field: "no"})
         assert getattr(Rules(**{field: None}), field) is None
     else:
         with pytest.raises(TypeError, match=f"^rules: {field} is None; expected int$"):
-            Rules(**{field: None})  # type: ignore[arg-type]
+            Rules(**{field: None})
 
 
 @pytest.mark.parametrize("field", WORDS)
@@ -155,13 +155,13 @@ def test_switches(field: str) -> None:
 
 def test_name() -> None:
     with pytest.raises(TypeError, match="rules: name is 7; expected str"):
-        Rules(name=7)  # type: ignore[arg-type]
+        Rules(name=7)
 
 
 def test_combinations() -> None:
     for word in ("deadwood", "all"):
         with pytest.raises(ValueError, match=f"double_spades='{word}' needs oklahoma=True"):
-            Rules(double_spades=word)  # type: ignore[arg-type]
+            Rules(double_spades=word)
     with pytest.raises(ValueError, match="3 ranks of 4 suits leave -9 cards in the stock after dealing 10 each"):
         Rules(ranks=3)
     # Ten dealt, an upcard, and three in the stock, where one more than the floor is needed.
@@ -181,7 +181,7 @@ def test_changed_presets_are_checked() -> None:
 
 def test_rules_do_not_change() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        preset("luciano").target = 50  # type: ignore[misc]
+        preset("luciano").target = 50
     assert hash(preset("luciano")) == hash(preset("luciano"))
 
 

@@ -24,9 +24,11 @@ import training.ppo
 from agents.networks import build_network
 from agents.neural import NeuralAgent
 from gin_env import engine
+from gin_env.actions import TAKE
 from gin_env.rules import preset
 from gin_env.tables import OVER
 from gin_env.view import observe
+from training.advantages import CUT_ENDED
 from training.checkpoint import (
     CHECKPOINT,
     CONFIG,
@@ -131,7 +133,10 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"seed": -1}, "config: seed is -1; expected 0 or more"),
         ({"entropy": -0.5}, "config: entropy is -0.5; expected 0 or more"),
         ({"gae_lambda": 1.5}, "config: gae_lambda is 1.5; expected 0 to 1"),
-        ({"tables": 8, "horizon": 8, "minibatch": 65}, "minibatch is 65; expected at most tables x horizon = 64"),
+        (
+            {"tables": 8, "horizon": 8, "minibatch": 65},
+            "minibatch is 65; expected at most the batch, tables x horizon = 64",
+        ),
         ({"tables": 8.0}, "config: tables is 8.0; expected int"),
         ({"tables": "8"}, "config: tables is '8'; expected int"),
         ({"tables": True}, "config: tables is True; expected int"),
@@ -275,6 +280,53 @@ def test_the_policy_that_learns_is_the_one_that_played() -> None:
     assert figures["losses/clipfrac"] == 0
     # Advantages are centred in each minibatch.
     assert figures["losses/policy_loss"] == pytest.approx(0, abs=1e-5)
+
+
+def lesson(reward: Callable[[np.ndarray], np.ndarray], **fields: Any) -> tuple[float, float, float]:
+    """Lets a new network learn from one batch in which each decision is the whole hand and is paid for itself.
+
+    Args:
+        reward: Of the batch's actions.
+        fields: Of the config.
+
+    Returns:
+        The change of the mean probability of taking a card where that is possible, of the mean value, and of the
+        probability of the likeliest action.
+    """
+    trainer = Trainer(changed(epochs=4, learning_rate=3e-3, **fields))
+    batch = trainer.collector.collect(trainer.policy)
+    batch.rewards[:] = reward(batch.actions)
+    batch.values[:] = 0
+    batch.cuts[:] = CUT_ENDED
+    observations, masks = (rows.reshape(UPDATE, -1).copy() for rows in (batch.observations, batch.masks))
+    offered = masks[:, TAKE] == 1
+    assert offered.sum() > 100
+
+    def figures() -> np.ndarray:
+        logits, values = trainer.policy(observations, masks)
+        policy = np.exp(logits - logits.max(axis=1, keepdims=True))
+        policy /= policy.sum(axis=1, keepdims=True)
+        return np.array([policy[offered, TAKE].mean(), values.mean(), policy.max(axis=1).mean()])
+
+    before = figures()
+    trainer.learn(batch)
+    take, value, likeliest = figures() - before
+    return float(take), float(value), float(likeliest)
+
+
+def test_what_pays_becomes_likelier() -> None:
+    assert lesson(lambda actions: np.where(actions == TAKE, 1.0, -1.0))[0] > 0.02
+    assert lesson(lambda actions: np.where(actions == TAKE, -1.0, 1.0))[0] < -0.02
+
+
+def test_the_value_moves_to_what_was_won() -> None:
+    assert lesson(np.ones_like)[1] > 0.05
+    assert lesson(lambda actions: -np.ones_like(actions))[1] < -0.05
+
+
+def test_entropy_is_rewarded() -> None:
+    """Where all actions pay the same, only its weight moves the policy."""
+    assert lesson(np.zeros_like, entropy=1.0)[2] < lesson(np.zeros_like, entropy=0.0)[2] - 0.005
 
 
 @pytest.mark.parametrize("minibatch", [UPDATE - 1, 511, 1])
@@ -483,7 +535,7 @@ def test_a_checkpoint_that_lacks_a_tensor(run: Path, missing: str) -> None:
     refused(run, f"is damaged: .*{missing}")
 
 
-@pytest.mark.parametrize("missing", ["step", "decision", "moves_ahead", "evaluation"])
+@pytest.mark.parametrize("missing", ["step", "tables", "evaluation"])
 def test_a_checkpoint_that_lacks_a_number(run: Path, missing: str) -> None:
     tensors, header = load_checkpoint(run / CHECKPOINT)
     del header[missing]

@@ -1,6 +1,7 @@
 """What a training run is told: a dataclass with a docstring per field. The command line is made of it."""
 
 import dataclasses
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -83,8 +84,8 @@ class PPOConfig:
         if self.eval_deals < 2:
             raise ValueError(f"config: eval_deals is {self.eval_deals}; expected at least 2, for an interval")
         for name in ("learning_rate", "clip", "max_grad_norm", "points_scale"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"config: {name} is {getattr(self, name)}; expected more than 0")
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"config: {name} is {getattr(self, name)}; expected more than 0 and finite")
         for name in ("seed", "layers", "entropy", "value_weight"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"config: {name} is {getattr(self, name)}; expected 0 or more")
@@ -97,6 +98,8 @@ class PPOConfig:
             )
         if not isinstance(self.opponents, Mapping):
             raise ValueError(f"config: opponents is {self.opponents!r}; expected a table of agent = share")
+        if not all(type(share) in (int, float) for share in self.opponents.values()):
+            raise ValueError(f"config: opponents is {dict(self.opponents)}; expected numbers as shares")
         shares = {str(name): float(share) for name, share in self.opponents.items()}
         if any(not share > 0 for share in shares.values()) or sum(shares.values()) > 1 + 1e-9:
             raise ValueError(f"config: opponents is {shares}; expected shares above 0 with a sum of at most 1")

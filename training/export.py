@@ -75,9 +75,11 @@ def export(run: str | Path, out: str | Path, *, deals: int = 1000, seed: int = 7
     try:
         evaluation = _write_bundle(part, out, run, rules, network, config, header, step, deals, seed)
         part.chmod(0o755)  # a temporary folder is private
+        old = part.with_name(f"{part.name}.old")
         if out.exists():
-            shutil.rmtree(out)
+            out.rename(old)
         part.rename(out)
+        shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
         raise ExportError(f"cannot write {out}: {error.strerror or error}") from None
     finally:

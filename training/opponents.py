@@ -43,19 +43,18 @@ class Opponents:
         """Rows of the tables where an opponent is to move."""
         return np.flatnonzero((self.learner_seat != BOTH) & (tables["mover"] != self.learner_seat))
 
-    def act(self, tables: Tables, rows: np.ndarray, decision: int) -> np.ndarray:
+    def act(self, tables: Tables, rows: np.ndarray) -> np.ndarray:
         """Returns an action for each table: (N,) int64, -1 for those not in ``rows``.
 
         Args:
             tables: All tables.
             rows: Those where an opponent is to move.
-            decision: A number that is new at each call; it makes the agents' random keys.
         """
         actions = np.full(tables.size, engine.NO_ACTION, dtype=np.int64)
         for place, agent in enumerate(self.agents):
             mine = rows[self.who[rows] == place]
             if mine.size:
                 some = tables.take(mine)  # an index on records is far slower
-                keys = engine.mix_keys(int(engine.mix_keys(self.seed, np.array([decision]))[0]), mine)
+                keys = engine.decision_keys(self.seed, some)
                 actions[mine] = agent.act(observe(some), engine.legal(some), keys)
         return actions

@@ -189,8 +189,7 @@ class Trainer:
         }
         header = {
             "step": self.step,
-            "decision": self.collector.decision,
-            "moves_ahead": self.collector.moves_ahead,
+            "tables": str(TABLE_DTYPE.descr),
             "evaluation": self.evaluation,
             "rules": self.rules.to_dict(),
             "network": {"name": self.config.network, "settings": self.network.settings},
@@ -209,13 +208,15 @@ class Trainer:
         try:
             load_optimizer(self.optimizer, tensors)
             self.shuffle.set_state(tensors["shuffle"])
+            if header["tables"] != str(TABLE_DTYPE.descr):
+                raise CheckpointError(f"checkpoint {path} holds tables of another version of the engine")
             # Copied as bytes: a copy of records leaves the bytes between their fields to chance, and with them the
             # next checkpoint's.
             self.collector.tables = tensors["tables"].numpy().copy().view(TABLE_DTYPE)
-            self.collector.decision = header["decision"]
-            self.collector.moves_ahead = header["moves_ahead"]
             self.evaluation = header["evaluation"]
             self.step = header["step"]
+        except CheckpointError:
+            raise
         except (KeyError, ValueError, RuntimeError) as error:
             raise CheckpointError(f"checkpoint {path} is damaged: {error}") from None
 

@@ -94,8 +94,6 @@ class Collector:
 
     Attributes:
         tables: The tables, always at a decision of the learner between two batches.
-        decision: Decisions of the learner at each table so far.
-        moves_ahead: Rounds of opponents' moves so far.
     """
 
     def __init__(
@@ -106,8 +104,6 @@ class Collector:
         self.sample_seed = int(streams[1])
         self.opponents = Opponents(shares, tables, seed=int(streams[2]))
         self.points_scale = points_scale
-        self.decision = 0
-        self.moves_ahead = 0
         self.endings: Counter[str] = Counter()
         self.hand_points: list[np.ndarray] = []
         self.hand_turns: list[np.ndarray] = []
@@ -133,14 +129,11 @@ class Collector:
         for t in range(batch.actions.shape[0]):
             look(self.tables, None, batch.observations[t], batch.masks[t])
             logits, batch.values[t] = policy(batch.observations[t], batch.masks[t])
-            keys = engine.mix_keys(
-                int(engine.mix_keys(self.sample_seed, np.array([self.decision]))[0]), np.arange(self.tables.size)
-            )
+            keys = engine.decision_keys(self.sample_seed, self.tables)
             batch.actions[t], batch.log_probs[t] = sample(logits, batch.masks[t], keys)
             batch.seats[t] = self.tables["mover"]
             batch.rewards[t] = 0
             batch.cuts[t] = CUT_NONE
-            self.decision += 1
             self._step(batch.actions[t], batch.seats[t], batch.rewards[t], batch.cuts[t])
             self._move_opponents(batch.rewards[t], batch.cuts[t])
         look(self.tables, None, *self._next)
@@ -170,8 +163,7 @@ class Collector:
             rows = self.opponents.waiting(self.tables)
             if not rows.size:
                 return
-            actions = self.opponents.act(self.tables, rows, self.moves_ahead)
-            self.moves_ahead += 1
+            actions = self.opponents.act(self.tables, rows)
             # Where the learner plays both seats nothing is played here.
             seats = np.where(self.opponents.learner_seat == BOTH, 0, self.opponents.learner_seat)
             self._step(actions, seats, rewards, cuts)

@@ -53,9 +53,11 @@ class SuitNet(nn.Module):
         for head in (self.card_out, self.plain_out, value_head):
             nn.init.normal_(head.weight, std=0.01)
             nn.init.zeros_(head.bias)
-        # Logits for each ten points of deadwood, and the price of knocking before gin. Learned.
+        # Logits for each ten points of deadwood, the price of knocking before gin, and how the end of the stock lowers
+        # it. Learned.
         self.deadwood_scale = nn.Parameter(torch.tensor(10.0))
         self.knock_bias = nn.Parameter(torch.tensor(float(knock_bias)))
+        self.end_bias = nn.Parameter(torch.tensor(4.0))
 
     def forward(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Computes the policy and the value.
@@ -81,8 +83,9 @@ class SuitNet(nn.Module):
         cards = self.card_out(x)
         discards = cards[:, :, :NUM_RANKS].reshape(-1, NUM_CARDS) - self.deadwood_scale * after
         knocks = cards[:, :, NUM_RANKS:].reshape(-1, NUM_CARDS) - self.deadwood_scale * after
-        # Gin is better than throwing the same card and going on.
-        knocks = knocks + torch.where(after > 0, self.knock_bias, 3.0)
+        # Gin is better than throwing the same card and going on. Short of gin it waits, but not for a dead hand.
+        end_near = observation[:, SCALAR["end_near"] : SCALAR["end_near"] + 1]
+        knocks = knocks + torch.where(after > 0, self.knock_bias + self.end_bias * end_near, 3.0)
         plain = self.plain_out(pooled)
         # Taking must save something: without that it only shows a card.
         take = plain[:, TAKE : TAKE + 1] + self.deadwood_scale * saves - 1

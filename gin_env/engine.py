@@ -51,6 +51,7 @@ from gin_env.tables import (
     UNDERCUT,
     Tables,
     empty_tables,
+    output,
 )
 
 # What a step says of each table.
@@ -478,8 +479,8 @@ def mix_keys(seed: int, numbers: np.ndarray) -> np.ndarray:
     Raises:
         ValueError: If ``seed`` is not 0 to 2**64 - 1.
     """
-    if not 0 <= int(seed) < 1 << 64:
-        raise ValueError(f"seed is {seed}; expected 0 to 2**64 - 1")
+    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 1 << 64:
+        raise ValueError(f"seed is {seed!r}; expected a whole number of 0 to 2**64 - 1")
     numbers = np.ascontiguousarray(numbers, dtype=np.uint64)
     out = np.empty(numbers.shape, dtype=np.uint64)
     _mix_keys(np.uint64(seed), numbers.ravel(), out.ravel())
@@ -516,6 +517,8 @@ def new_tables(rules: Rules | str, size: int, *, seed: int = 0, first: int = 0, 
     rules = as_rules(rules)
     if size < 1:
         raise ValueError(f"size is {size}; expected at least 1 table")
+    if not 0 <= first <= (1 << 63) - size:
+        raise ValueError(f"first is {first}; expected a table number of 0 to 2**63 - size")
     for field, played in (("wall", "dead"), ("knocker_melds", "auto"), ("layoffs", "best")):
         if getattr(rules, field) != played:
             raise ValueError(f"rules: {field}={getattr(rules, field)!r} is not played yet; expected {played!r}")
@@ -585,8 +588,7 @@ def legal(tables: Tables, out: np.ndarray | None = None) -> np.ndarray:
         tables: N tables.
         out: (N, 108) int8 to write into.
     """
-    if out is None:
-        out = np.empty((tables.size, NUM_ACTIONS), dtype=np.int8)
+    out = output("out", out, (tables.size, NUM_ACTIONS), np.int8)
     _legal(tables, out)
     return out
 
@@ -627,10 +629,10 @@ def step(
     actions = np.ascontiguousarray(actions)
     if actions.shape != (size,) or actions.dtype.kind not in "iu":
         raise ValueError(f"actions are {actions.dtype} of shape {actions.shape}; expected integers of shape ({size},)")
-    if points is None:
-        points = np.empty((size, 2), dtype=np.int32)
-    if over is None:
-        over = np.empty(size, dtype=np.int8)
+    if actions.dtype == np.uint64 and actions.size and actions.max() >= NUM_ACTIONS:
+        actions = np.minimum(actions, np.uint64(NUM_ACTIONS))  # illegal all the same; as int64 it might be the -1
+    points = output("points", points, (size, 2), np.int32)
+    over = output("over", over, (size,), np.int8)
     bad = _step(tables, actions.astype(np.int64, copy=False), redeal, points, over)
     if bad >= 0:
         phase = PHASES[tables["phase"][bad]]

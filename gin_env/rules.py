@@ -146,7 +146,10 @@ class Rules:
         unknown = sorted(set(fields) - names)
         if unknown:
             raise ValueError(f"rules: unknown field {unknown[0]!r}; expected some of {', '.join(sorted(names))}")
-        return cls(**fields)
+        try:
+            return cls(**fields)
+        except TypeError as error:
+            raise ValueError(str(error)) from None
 
     @property
     def fingerprint(self) -> str:

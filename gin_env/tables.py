@@ -7,6 +7,7 @@ its row. Seats are 0 and 1. Kernels write in place; nothing here knows a player 
 """
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gin_env.cards import NO_CARD, NUM_CARDS
 from gin_env.melds import MAX_MELDS
@@ -91,3 +92,21 @@ def empty_tables(rules: Rules, size: int, match: bool = False) -> Tables:
     for field in ("match_winner", "knocker", "winner"):
         tables[field] = NOBODY
     return tables
+
+
+def output(name: str, out: np.ndarray | None, shape: tuple[int, ...], kind: DTypeLike) -> np.ndarray:
+    """Returns the array that a kernel writes into: ``out``, or a new one where it is None.
+
+    Kernels do not check bounds, so whatever they are given to write into is checked here.
+
+    Raises:
+        ValueError: If ``out`` has another shape or type, or its rows are not contiguous.
+    """
+    if out is None:
+        return np.empty(shape, dtype=kind)
+    if out.shape != shape or out.dtype != kind or not out.flags.c_contiguous or not out.flags.writeable:
+        raise ValueError(
+            f"{name} is {out.dtype} of shape {out.shape}; expected a contiguous, writeable array of "
+            f"{np.dtype(kind).name} of shape {shape}"
+        )
+    return out

@@ -14,7 +14,7 @@ from gin_env.cards import NO_CARD, NUM_CARDS
 from gin_env.engine import pack_of, write_legal
 from gin_env.melds import MAX_MELDS, bit, deadwood_without, least_deadwood
 from gin_env.rules import RULES_DTYPE
-from gin_env.tables import DRAW_STOCK, NOBODY, OVER, PLAYING, THROW, Tables
+from gin_env.tables import DRAW_STOCK, NOBODY, OVER, PLAYING, THROW, Tables, output
 
 # Who threw a card of the discard pile, as one seat sees it.
 OWN, OPPONENT, DEALT = 0, 1, -1
@@ -137,8 +137,7 @@ def observe(tables: Tables, seats: ArrayLike | None = None, out: View | None = N
     Raises:
         ValueError: If a seat is not 0 or 1.
     """
-    if out is None:
-        out = np.empty(tables.size, dtype=VIEW_DTYPE)
+    out = output("out", out, (tables.size,), VIEW_DTYPE)
     _observe(tables, _as_seats(tables, seats), out)
     return out
 
@@ -180,6 +179,7 @@ SCALARS = (
     ("doubled", "1 when a spade upcard doubles the hand"),
     ("limit", "knock limit, tens of points"),
     ("stock", "cards left in the stock, of 32"),
+    ("end_near", "1 / (1 + cards that can still be drawn): 1 when a throw that does not knock ends the hand"),
     ("draws", "cards drawn in this hand, of 32"),
     ("deadwood", "tens of points: least deadwood now, of eleven cards after the best discard"),
     ("take_saves", "tens of points by which taking the upcard and throwing another card lowers the deadwood"),
@@ -253,14 +253,15 @@ def encode_row(v, out):
     out[at + 7] = np.float32(v.doubled)
     out[at + 8] = ten * np.float32(v.limit)
     out[at + 9] = np.float32(v.stock) * np.float32(1 / 32)
-    out[at + 10] = np.float32(v.draws) * np.float32(1 / 32)
-    out[at + 11] = ten * np.float32(deadwood)
-    out[at + 12] = saves
-    out[at + 13] = ten * np.float32(count(v.opponent_known))
+    out[at + 10] = np.float32(1) / np.float32(1 + max(v.stock - v.rules.stock_floor, 0))
+    out[at + 11] = np.float32(v.draws) * np.float32(1 / 32)
+    out[at + 12] = ten * np.float32(deadwood)
+    out[at + 13] = saves
+    out[at + 14] = ten * np.float32(count(v.opponent_known))
     target = v.target
-    out[at + 14] = np.float32(v.own_score) / np.float32(target) if target > 0 else np.float32(0)
-    out[at + 15] = np.float32(v.opponent_score) / np.float32(target) if target > 0 else np.float32(0)
-    out[at + 16] = np.float32(target > 0)
+    out[at + 15] = np.float32(v.own_score) / np.float32(target) if target > 0 else np.float32(0)
+    out[at + 16] = np.float32(v.opponent_score) / np.float32(target) if target > 0 else np.float32(0)
+    out[at + 17] = np.float32(target > 0)
     return deadwood
 
 
@@ -280,8 +281,7 @@ def encode(view: View, out: np.ndarray | None = None) -> np.ndarray:
     Returns:
         (N, OBSERVATION_SIZE) float32; the fields are those of `PLANES` (52 numbers each) and `SCALARS`.
     """
-    if out is None:
-        out = np.empty((view.size, OBSERVATION_SIZE), dtype=np.float32)
+    out = output("out", out, (view.size, OBSERVATION_SIZE), np.float32)
     _encode(view, out)
     return out
 
@@ -315,10 +315,8 @@ def look(
     Raises:
         ValueError: If a seat is not 0 or 1.
     """
-    if observations is None:
-        observations = np.empty((tables.size, OBSERVATION_SIZE), dtype=np.float32)
-    if masks is None:
-        masks = np.empty((tables.size, NUM_ACTIONS), dtype=np.int8)
+    observations = output("observations", observations, (tables.size, OBSERVATION_SIZE), np.float32)
+    masks = output("masks", masks, (tables.size, NUM_ACTIONS), np.int8)
     _look(tables, _as_seats(tables, seats), np.empty(1, dtype=VIEW_DTYPE), observations, masks)
     return observations, masks
 
@@ -342,8 +340,7 @@ def state(tables: Tables, out: np.ndarray | None = None) -> np.ndarray:
         (N, 156) float32: seat 0's cards, seat 1's cards, and for each card of the stock 1 for the next to be drawn,
         1/32 less for each card above it.
     """
-    if out is None:
-        out = np.empty((tables.size, 3 * NUM_CARDS), dtype=np.float32)
+    out = output("out", out, (tables.size, 3 * NUM_CARDS), np.float32)
     _state(tables, out)
     return out
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gin_env import PRESETS, IllegalAction, Rules, engine, melds, preset
+from gin_env import PRESETS, IllegalAction, Rules, engine, melds, preset, view
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE, action_name
 from gin_env.cards import NO_CARD, cards_text, from_mask, parse_cards, to_mask
 from gin_env.tables import (
@@ -924,3 +924,39 @@ def test_keys() -> None:
     assert [hex(key) for key in keys] == ["0xe220a8397b1dcdaf", "0x6e789e6aa1b965f4", "0x6c45d188009454f"]
     assert engine.mix_keys(7, np.arange(6).reshape(2, 3)).shape == (2, 3)
     assert np.unique(engine.mix_keys(7, np.arange(10_000))).size == 10_000
+
+
+def test_nothing_is_written_into_an_array_that_does_not_fit() -> None:
+    t = engine.new_tables("cardpuzzle", 3)
+    wrong = [
+        np.zeros((3, 2 * NUM_ACTIONS), np.int8)[:, ::2],  # rows that are not contiguous
+        np.zeros((3, 50), np.int8),
+        np.zeros((2, NUM_ACTIONS), np.int8),
+        np.zeros((3, NUM_ACTIONS), np.float64),
+    ]
+    for out in wrong:
+        with pytest.raises(ValueError, match="expected a contiguous, writeable array of int8"):
+            engine.legal(t, out)
+        with pytest.raises(ValueError, match="masks is"):
+            view.look(t, masks=out)
+    with pytest.raises(ValueError, match="points is int32 of shape"):
+        engine.step(t, [0, 0, 0], points=np.zeros((1, 2), np.int32))
+    with pytest.raises(ValueError, match="over is"):
+        engine.step(t, [0, 0, 0], over=np.zeros(4, np.int8))
+    for function, given in ((view.encode, view.observe(t)), (view.state, t)):
+        with pytest.raises(ValueError, match="expected a contiguous, writeable array of float32"):
+            function(given, np.zeros((3, 7), np.float32))
+    with pytest.raises(ValueError, match="out is"):
+        view.observe(t, out=np.zeros(2, view.VIEW_DTYPE))
+
+
+def test_a_huge_unsigned_action_is_not_taken_for_the_wait() -> None:
+    t = engine.new_tables("cardpuzzle", 1)
+    with pytest.raises(engine.IllegalAction):
+        engine.step(t, np.array([2**64 - 1], np.uint64))
+
+
+@pytest.mark.parametrize("options", [{"seed": 1.5}, {"seed": True}, {"first": -1}, {"first": 2**64}])
+def test_seeds_and_table_numbers_are_whole(options: dict) -> None:
+    with pytest.raises(ValueError, match="expected a"):
+        engine.new_tables("cardpuzzle", 1, **options)

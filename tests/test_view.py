@@ -162,6 +162,7 @@ def expected_fields(tables: np.ndarray, seat: int) -> dict[str, Any]:
         "doubled": bool(row["rules"]["double_spades"]) and told.upcard < 13,
         "limit": int(row["rules"]["knock_limit"]) / 10,
         "stock": len(told.stock) / 32,
+        "end_near": 1 / (1 + len(told.stock) - int(row["rules"]["stock_floor"])),
         "draws": told.draws / 32,
         "deadwood": deadwood / 10,
         "take_saves": saves / 10,

@@ -626,18 +626,18 @@ def step(
         ValueError: If the actions do not fit the tables.
     """
     size = tables.size
-    actions = np.ascontiguousarray(actions)
-    if actions.shape != (size,) or actions.dtype.kind not in "iu":
-        raise ValueError(f"actions are {actions.dtype} of shape {actions.shape}; expected integers of shape ({size},)")
-    if actions.dtype == np.uint64 and actions.size and actions.max() >= NUM_ACTIONS:
-        actions = np.minimum(actions, np.uint64(NUM_ACTIONS))  # illegal all the same; as int64 it might be the -1
+    chosen = np.ascontiguousarray(actions)
+    if chosen.shape != (size,) or chosen.dtype.kind not in "iu":
+        raise ValueError(f"actions are {chosen.dtype} of shape {chosen.shape}; expected integers of shape ({size},)")
+    if chosen.dtype == np.uint64 and chosen.size and chosen.max() >= NUM_ACTIONS:
+        chosen = np.minimum(chosen, np.uint64(NUM_ACTIONS))  # illegal all the same; as int64 it might be the -1
     points = output("points", points, (size, 2), np.int32)
     over = output("over", over, (size,), np.int8)
-    bad = _step(tables, actions.astype(np.int64, copy=False), redeal, points, over)
+    bad = _step(tables, chosen.astype(np.int64, copy=False), redeal, points, over)
     if bad >= 0:
         phase = PHASES[tables["phase"][bad]]
         seat = NOBODY if phase == "over" else int(tables["mover"][bad])
-        raise IllegalAction(bad, seat, int(actions[bad]), legal_actions(tables, bad), phase)
+        raise IllegalAction(bad, seat, int(chosen[bad]), legal_actions(tables, bad), phase)
     return points, over
 
 

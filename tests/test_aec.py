@@ -335,7 +335,7 @@ def test_seeds_e10_seed_0_and_what_follows() -> None:
     two.reset()
     assert one.tables["deck"].tobytes() != two.tables["deck"].tobytes()
     for seed in (-1, 1 << 64):
-        with pytest.raises(ValueError, match="expected 0 to"):
+        with pytest.raises(ValueError, match="expected a whole number of 0 to"):
             one.reset(seed=seed)
 
 

@@ -889,9 +889,9 @@ def test_rows_that_do_not_exist() -> None:
 
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_seeds_out_of_range(seed: int) -> None:
-    with pytest.raises(ValueError, match=f"seed is {seed}; expected 0 to"):
+    with pytest.raises(ValueError, match=f"seed is {seed}; expected a whole number of 0 to"):
         engine.new_tables("cardpuzzle", 1, seed=seed)
-    with pytest.raises(ValueError, match=f"seed is {seed}; expected 0 to"):
+    with pytest.raises(ValueError, match=f"seed is {seed}; expected a whole number of 0 to"):
         engine.mix_keys(seed, np.arange(3))
 
 
@@ -943,9 +943,9 @@ def test_nothing_is_written_into_an_array_that_does_not_fit() -> None:
         engine.step(t, [0, 0, 0], points=np.zeros((1, 2), np.int32))
     with pytest.raises(ValueError, match="over is"):
         engine.step(t, [0, 0, 0], over=np.zeros(4, np.int8))
-    for function, given in ((view.encode, view.observe(t)), (view.state, t)):
+    for function, argument in ((view.encode, view.observe(t)), (view.state, t)):
         with pytest.raises(ValueError, match="expected a contiguous, writeable array of float32"):
-            function(given, np.zeros((3, 7), np.float32))
+            function(argument, np.zeros((3, 7), np.float32))
     with pytest.raises(ValueError, match="out is"):
         view.observe(t, out=np.zeros(2, view.VIEW_DTYPE))
 

@@ -147,10 +147,11 @@ def test_a_knock_bias_of_zero_does_not_wait(positions: tuple[np.ndarray, np.ndar
     observations, masks = positions
     may_knock = masks[:, KNOCK:BIG_GIN].any(axis=1)
     knocks = []
-    for bias in (-3.0, 0.0, 3.0):
+    for bias in (-3.0, 0.0):
         logits, _ = answers(network(1, knock_bias=bias), observations[may_knock], masks[may_knock])
         knocks.append((logits.argmax(axis=1) >= KNOCK).mean())
-    assert knocks[0] < 0.1 < knocks[1] < 0.9 < knocks[2]
+    assert knocks[0] < 0.1
+    assert knocks[1] > 0.9
 
 
 # ----------------------------------------------------------------------------------------------------------- masks
@@ -221,7 +222,7 @@ def test_build_network() -> None:
     inputs = (OBSERVATION_SIZE - CARDS) + NUM_PLANES * 13
     tokens = (NUM_PLANES * 13 * 16 + 16) + inputs * 16 + (16 * 16 + 16) + 16 * 16
     heads = (16 * 26 + 26) + (16 * 4 + 4) + (16 * 16 + 16) + (16 + 1)
-    assert count_parameters(net) == tokens + heads + 2
+    assert count_parameters(net) == tokens + heads + 3
     with pytest.raises(ValueError, match="'lstm' is no network; expected one of suits"):
         build_network("lstm", {})
     with pytest.raises(ValueError, match="network 'suits':.*depth"):

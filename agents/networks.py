@@ -57,7 +57,7 @@ class SuitNet(nn.Module):
         # it. Learned.
         self.deadwood_scale = nn.Parameter(torch.tensor(10.0))
         self.knock_bias = nn.Parameter(torch.tensor(float(knock_bias)))
-        self.end_bias = nn.Parameter(torch.tensor(4.0))
+        self.end_bias = nn.Parameter(torch.tensor(5.0))
 
     def forward(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Computes the policy and the value.

@@ -82,9 +82,9 @@ def write_cards(typing_context: Any, out: Any, offset: Any, mask: Any) -> Any:
             bits = builder.trunc(builder.lshr(args[2], ir.Constant(ir.IntType(64), start)), ir.IntType(width))
             flags = builder.bitcast(bits, ir.VectorType(ir.IntType(1), width))
             vector = ir.VectorType(number, width)
-            convert = builder.uitofp if isinstance(number, ir.FloatType) else builder.zext
+            ones = builder.select(flags, ir.Constant(vector, [1] * width), ir.Constant(vector, [0] * width))
             place = builder.gep(array.data, [builder.add(args[1], ir.Constant(ir.IntType(64), start))])
-            builder.store(convert(flags, vector), builder.bitcast(place, vector.as_pointer()), align=1)
+            builder.store(ones, builder.bitcast(place, vector.as_pointer()), align=1)
         return context.get_dummy_value()
 
     return types.void(out, types.int64, types.uint64), generate

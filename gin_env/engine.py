@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from gin_env._compile import borrow_row, kernel, lowest, write_cards
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE, action_name
-from gin_env.cards import CARD_POINTS, NO_CARD, NUM_CARDS, NUM_RANKS, cards_text
+from gin_env.cards import CARD_POINTS, NO_CARD, NUM_CARDS, NUM_RANKS, cards_text, from_mask
 from gin_env.melds import (
     arrange_hand,
     bit,
@@ -114,15 +114,6 @@ def mix(key, number):
 def below(key, number, bound):
     """A uniform integer of 0 to ``bound - 1`` from (key, number); the bias is under 2**-25."""
     return np.int64(((mix(key, number) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
-
-
-@kernel
-def pack_of(rules):
-    """The mask of all cards in play."""
-    pack = _U0
-    for suit in range(rules.suits):
-        pack |= ((_U1 << np.uint64(rules.ranks)) - _U1) << np.uint64(suit * NUM_RANKS)
-    return pack
 
 
 @kernel
@@ -331,7 +322,7 @@ def end_hand(t, ending, winner, points):
 def end_unscored(t, ending):
     """Ends a dead or truncated hand: both hands as they would best be laid, no points."""
     t.knocker = NOBODY
-    pack = pack_of(t.rules)
+    pack = t.rules.pack
     t.layoffs[:] = _U0
     for seat in range(2):
         t.deadwood[seat] = arrange_hand(t.hands[seat], pack, t.melds[seat])
@@ -344,7 +335,7 @@ def end_knock(t, declared):
     knocker = np.int64(t.mover)
     defender = 1 - knocker
     rules = t.rules
-    mine = arrange_hand(t.hands[knocker], pack_of(rules), t.melds[knocker])
+    mine = arrange_hand(t.hands[knocker], rules.pack, t.melds[knocker])
     ending = GINNED if declared == KNOCKED and mine == 0 else declared
     theirs = defend_hand(t.hands[defender], t.melds[knocker], ending != KNOCKED, t.melds[defender], t.layoffs)
     t.knocker = knocker
@@ -563,7 +554,7 @@ def deal(
         _deal(tables, rows)
         return
     decks = np.atleast_2d(np.asarray(decks))
-    pack = tables_pack(tables)
+    pack = from_mask(tables["rules"]["pack"][0])
     fits = decks.shape == (rows.size, len(pack)) and decks.dtype.kind in "iu"
     if not (fits and (np.sort(decks, axis=1) == pack).all()):
         raise ValueError(
@@ -573,12 +564,6 @@ def deal(
     if dealers is not None and (seats.shape != rows.shape or not np.isin(seats, (0, 1)).all()):
         raise ValueError(f"dealers are {seats.tolist()}; expected {rows.size} seats of 0 or 1")
     _deal_decks(tables, rows, np.ascontiguousarray(decks, dtype=np.int8), seats.astype(np.int64))
-
-
-def tables_pack(tables: Tables) -> list[int]:
-    """The card ids in play."""
-    rules = tables["rules"][0]
-    return [suit * NUM_RANKS + rank for suit in range(rules["suits"]) for rank in range(rules["ranks"])]
 
 
 def legal(tables: Tables, out: np.ndarray | None = None) -> np.ndarray:

@@ -28,20 +28,23 @@ FULL_PACK = np.uint64((1 << NUM_CARDS) - 1)
 SUIT_MASK = (1 << NUM_RANKS) - 1
 
 
-def _suit_tables() -> tuple[np.ndarray, np.ndarray]:
+def _suit_tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     runs = np.zeros(SUIT_MASK + 1, dtype=np.uint16)
     loose = np.zeros(SUIT_MASK + 1, dtype=np.uint8)
+    top = np.zeros(SUIT_MASK + 1, dtype=np.uint8)
     for mask in range(SUIT_MASK + 1):
         # A card is in a run if it is the first, second or third of three neighbours.
         third = mask & (mask << 1) & (mask << 2) & SUIT_MASK
         run = third | third >> 1 | third >> 2
         runs[mask] = run
         loose[mask] = sum(int(CARD_POINTS[rank]) for rank in range(NUM_RANKS) if (mask & ~run) >> rank & 1)
-    return runs, loose
+        top[mask] = CARD_POINTS[mask.bit_length() - 1] if mask else 0
+    return runs, loose, top
 
 
 # Indexed by a suit's mask. RUNS (8192,) uint16: its cards that lie in runs. LOOSE (8192,) uint8: points of the others.
-RUNS, LOOSE = _suit_tables()
+# TOP (8192,) uint8: points of its dearest card.
+RUNS, LOOSE, TOP = _suit_tables()
 
 _POINTS = CARD_POINTS.astype(np.int64)
 _U0 = np.uint64(0)
@@ -167,17 +170,50 @@ def least_deadwood(hand):
 
 
 @kernel
+def run_cards(hand):
+    """The cards of a hand that lie in runs."""
+    return (
+        np.uint64(RUNS[suit_of(hand, 0)])
+        | np.uint64(RUNS[suit_of(hand, 1)]) << np.uint64(NUM_RANKS)
+        | np.uint64(RUNS[suit_of(hand, 2)]) << np.uint64(2 * NUM_RANKS)
+        | np.uint64(RUNS[suit_of(hand, 3)]) << np.uint64(3 * NUM_RANKS)
+    )
+
+
+@kernel
+def most_points(cards):
+    """Points of the dearest of some cards, 0 for none."""
+    return np.int64(TOP[suit_of(cards, 0) | suit_of(cards, 1) | suit_of(cards, 2) | suit_of(cards, 3)])
+
+
+@kernel
 def deadwood_without(hand, banned, scale, out):
-    """Writes ``scale`` times the least deadwood after throwing each held card into ``out`` (52,), held places only.
+    """Writes ``scale`` times the least deadwood after throwing each held card into ``out`` (52,).
+
+    The places of cards that are not held are filled with numbers that mean nothing: to write all of them is faster.
 
     Returns the least deadwood after throwing a card other than ``banned`` (-1 for none), in points.
     """
+    # Without sets: throwing a loose card saves its points, throwing one of a run may loosen others.
+    total = run_loose(hand)
+    for card in range(NUM_CARDS):
+        out[card] = scale * out.dtype.type(total - CARD_POINTS[card])
+    runs = run_cards(hand)
+    allowed = hand if banned < 0 else hand & ~bit(banned)
+    best = total - most_points(allowed & ~runs) if allowed & ~runs else np.int64(10_000)
+    while runs != _U0:
+        card = lowest(runs)
+        runs &= runs - _U1
+        left = total + thrown_loose(hand, card)
+        out[card] = scale * out.dtype.type(left)
+        if card != banned:
+            best = min(best, left)
     ranks = set_ranks(hand)
-    choices = num_set_choices(hand, ranks) if ranks else 1
-    best = 10_000
-    for choice in range(choices):
+    if not ranks:
+        return best
+    for choice in range(1, num_set_choices(hand, ranks)):
         # A card of this choice's sets is thrown under another choice, one without it.
-        rest = hand & ~set_choice(hand, ranks, choice) if choice else hand
+        rest = hand & ~set_choice(hand, ranks, choice)
         total = run_loose(rest)
         for suit in range(4):
             mask = suit_of(rest, suit)
@@ -189,7 +225,7 @@ def deadwood_without(hand, banned, scale, out):
                 card = suit * NUM_RANKS + lowest(np.uint64(one))
                 left = others + np.int64(LOOSE[mask ^ one])
                 scaled = scale * out.dtype.type(left)
-                if choice == 0 or scaled < out[card]:
+                if scaled < out[card]:
                     out[card] = scaled
                 if card != banned:
                     best = min(best, left)
@@ -201,19 +237,18 @@ def least_after_discard(hand, banned):
     """Least deadwood after throwing one card other than ``banned`` (-1 for none)."""
     ranks = set_ranks(hand)
     choices = num_set_choices(hand, ranks) if ranks else 1
-    best = 10_000
+    best = np.int64(10_000)
     for choice in range(choices):
         rest = hand & ~set_choice(hand, ranks, choice) if choice else hand
         total = run_loose(rest)
         allowed = rest if banned < 0 else rest & ~bit(banned)
-        for suit in range(4):
-            mask = suit_of(rest, suit)
-            others = total - np.int64(LOOSE[mask])
-            ranks_left = suit_of(allowed, suit)
-            while ranks_left:
-                one = ranks_left & -ranks_left
-                ranks_left ^= one
-                best = min(best, others + np.int64(LOOSE[mask ^ one]))
+        runs = run_cards(rest)
+        if allowed & ~runs:
+            best = min(best, total - most_points(allowed & ~runs))
+        runs &= allowed
+        while runs != _U0:
+            best = min(best, total + thrown_loose(rest, lowest(runs)))
+            runs &= runs - _U1
     return best
 
 
@@ -400,8 +435,10 @@ def _deadwood(hands, out):
 @kernel
 def _deadwood_after(hands, out):
     for i in range(hands.size):
-        out[i, :] = -1
         deadwood_without(hands[i], -1, 1, out[i])
+        for card in range(NUM_CARDS):
+            if not hands[i] & bit(card):
+                out[i, card] = -1
 
 
 @kernel

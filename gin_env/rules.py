@@ -131,6 +131,12 @@ class Rules:
         """Cards in the pack."""
         return self.ranks * self.suits
 
+    @property
+    def pack(self) -> int:
+        """The mask of all cards in play."""
+        suit = (1 << self.ranks) - 1
+        return sum(suit << NUM_RANKS * number for number in range(self.suits))
+
     def to_dict(self) -> dict[str, Any]:
         """Returns all fields as plain values."""
         return dataclasses.asdict(self)
@@ -182,8 +188,10 @@ CODES = {
     "auto": 0, "best": 0, "manual": 1, "ascending": 2,
 }  # fmt: skip
 
+# Small numbers, so that the rules of a table fit into one line of the processor's cache.
 RULES_DTYPE = np.dtype(
-    [(field.name, np.int32) for field in dataclasses.fields(Rules) if field.name != "name"] + [("deck_size", np.int32)]
+    [("pack", np.uint64), ("target", np.int32), ("deck_size", np.int16)]
+    + [(field.name, np.int16) for field in dataclasses.fields(Rules) if field.name not in ("name", "target")]
 )
 
 PRESETS = {

@@ -38,6 +38,7 @@ def observation_space(rules: Rules) -> spaces.Box:
         ("deadwood", tens),
         ("take_saves", tens),
         ("opponent_known_count", 2),
+        ("returned", 13),
         ("own_score", most_score),
         ("opponent_score", most_score),
     ):

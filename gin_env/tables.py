@@ -50,6 +50,8 @@ TABLE_FIELDS = (
     ("pile_size", np.int16, (), "cards in the discard pile"),
     ("taken", np.int8, (), "card the mover took from the pile in this turn, or -1"),
     ("drawn", np.int8, (), "card the mover drew from the stock in this turn, or -1"),
+    ("num_moves", np.int16, (), "actions played in this hand"),
+    ("scores", np.int32, (2,), "match points by seat"),
     ("hands", np.uint64, (2,), "by seat"),
     ("known", np.uint64, (2,), "cards of the seat's hand that its opponent has seen it take"),
     ("thrown", np.uint64, (2,), "cards the seat has thrown in this hand, also those taken up since"),
@@ -59,7 +61,6 @@ TABLE_FIELDS = (
     ("deck", np.int8, (NUM_CARDS,), "order of the deal, then the upcard, then the stock from its top"),
     ("key", np.uint64, (), "decides every deck of the table, together with hand_number"),
     ("hand_number", np.int64, (), "hands dealt at this table before this one"),
-    ("scores", np.int32, (2,), "match points by seat"),
     ("match_winner", np.int8, (), "seat, or -1 while the match goes on"),
     # The last hand that ended, kept while the next one is played.
     ("ending", np.int8, (), "PLAYING before the first hand has ended, then KNOCKED to TRUNCATED"),
@@ -72,7 +73,6 @@ TABLE_FIELDS = (
     ("layoffs", np.uint64, (MAX_MELDS,), "the defender's cards on each of the knocker's melds"),
     ("final_hands", np.uint64, (2,), "by seat"),
     # The record of this hand: two passes, then a draw and a throw for each draw up to the cap.
-    ("num_moves", np.int16, (), "actions played in this hand"),
     ("moves", np.int16, (2 + 2 * MAX_DRAW_CAP,), "their ids in order; what lies above num_moves is stale"),
 )
 TABLE_DTYPE = np.dtype([(name, kind, shape) for name, kind, shape, _ in TABLE_FIELDS], align=True)

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from gin_env._compile import borrow_row, count, kernel, write_cards
 from gin_env.actions import NUM_ACTIONS
 from gin_env.cards import NO_CARD, NUM_CARDS
-from gin_env.engine import pack_of, write_legal
-from gin_env.melds import MAX_MELDS, bit, deadwood_without, least_deadwood
+from gin_env.engine import write_legal
+from gin_env.melds import MAX_MELDS, bit, deadwood_without, least_after_discard, least_deadwood
 from gin_env.rules import RULES_DTYPE
 from gin_env.tables import DRAW_STOCK, NOBODY, OVER, PLAYING, THROW, Tables, output
 
@@ -88,10 +88,11 @@ def observe_row(t, seat, v):
     v.opponent_declined = t.declined[other]
     size = t.pile_size
     v.pile[:] = t.pile
+    exchanged = np.int8(seat)
     for k in range(NUM_CARDS):
         # Seats become OWN and OPPONENT: the same numbers from seat 0, exchanged from seat 1.
         by = t.pile_by[k]
-        v.pile_by[k] = by ^ seat if by >= 0 else DEALT
+        v.pile_by[k] = by ^ exchanged if by >= 0 else np.int8(DEALT)
     v.pile_size = size
     v.upcard = t.pile[size - 1] if size > 0 else NO_CARD
     v.taken = t.taken
@@ -122,8 +123,8 @@ def observe_row(t, seat, v):
 
 @kernel
 def _observe(t, seats, v):
-    for i in range(seats.size):
-        observe_row(t[i], np.int64(seats[i]), v[i])
+    for i in range(t.size):
+        observe_row(t[i], np.int64(seats[i]) if seats.size else np.int64(t[i].mover), v[i])
 
 
 def observe(tables: Tables, seats: ArrayLike | None = None, out: View | None = None) -> View:
@@ -144,7 +145,7 @@ def observe(tables: Tables, seats: ArrayLike | None = None, out: View | None = N
 
 def _as_seats(tables: Tables, seats: ArrayLike | None) -> np.ndarray:
     if seats is None:
-        return np.ascontiguousarray(tables["mover"])
+        return np.empty(0, dtype=np.int8)  # to kernels: each table's mover
     seats = np.ascontiguousarray(np.broadcast_to(np.asarray(seats, dtype=np.int8), tables.shape))
     if not ((seats == 0) | (seats == 1)).all():
         raise ValueError(f"seats are {np.unique(seats).tolist()}; expected 0 or 1")
@@ -166,7 +167,7 @@ PLANES = (
     ("opponent_pile", "the same for the opponent"),
     ("opponent_declined", "1 for each card that the opponent could have taken from the pile and did not"),
     ("upcard", "1 for the top of the discard pile"),
-    ("deadwood_after", "tens of points left after throwing this card; before the draw: after taking the upcard first"),
+    ("deadwood_after", "when a card must be thrown: tens of points left after throwing this one"),
 )
 SCALARS = (
     ("offer", "1 in the non-dealer's upcard offer"),
@@ -184,6 +185,7 @@ SCALARS = (
     ("deadwood", "tens of points: least deadwood now, of eleven cards after the best discard"),
     ("take_saves", "tens of points by which taking the upcard and throwing another card lowers the deadwood"),
     ("opponent_known_count", "known cards in the opponent's hand, of 10"),
+    ("returned", "cards that both have thrown in this hand, of 4: taken up and thrown back"),
     ("own_score", "own match score, of the target"),
     ("opponent_score", "opponent's match score, of the target"),
     ("match", "1 when hands go on to a target"),
@@ -206,6 +208,8 @@ _FIRST_SCALAR = NUM_PLANES * NUM_CARDS
 
 # Recency of the k-th card from the top of the pile.
 _RECENCY = 1 - np.arange(NUM_CARDS, dtype=np.float32) / 64
+# 1 / (1 + n) for n cards that can still be drawn.
+_INVERSE = 1 / np.arange(1, NUM_CARDS + 1, dtype=np.float32)
 
 
 @kernel
@@ -226,11 +230,9 @@ def encode_row(v, out):
     write_cards(out, _HAND, hand)
     write_cards(out, _OWN_KNOWN, v.own_known)
     write_cards(out, _OPPONENT_KNOWN, v.opponent_known)
-    write_cards(out, _UNSEEN, pack_of(v.rules) & ~(hand | v.opponent_known | pile_cards))
+    write_cards(out, _UNSEEN, v.rules.pack & ~(hand | v.opponent_known | pile_cards))
     write_cards(out, _DECLINED, v.opponent_declined)
     write_cards(out, _UPCARD, bit(v.upcard) if v.upcard != NO_CARD else _U0)
-    out[_AFTER : _AFTER + NUM_CARDS] = np.float32(0)
-    banned = np.int64(NO_CARD) if v.rules.rediscard else np.int64(v.taken)
 
     # Arithmetic: what each throw would leave, and what the upcard would save.
     phase = v.phase
@@ -238,12 +240,16 @@ def encode_row(v, out):
     saves = np.float32(0)
     after = out[_AFTER : _AFTER + NUM_CARDS]
     if phase == THROW and v.to_move:
+        banned = np.int64(NO_CARD) if v.rules.rediscard else np.int64(v.taken)
         deadwood = deadwood_without(hand, banned, ten, after)
+        for card in range(NUM_CARDS):
+            # Held places only: times the 1 or 0 of the hand's plane.
+            after[card] *= out[_HAND + card]
     else:
+        after[:] = np.float32(0)
         deadwood = least_deadwood(hand)
         if phase < THROW and phase != DRAW_STOCK and v.upcard != NO_CARD:
-            with_upcard = deadwood_without(hand | bit(v.upcard), np.int64(v.upcard), ten, after)
-            saves = ten * np.float32(deadwood - with_upcard)
+            saves = ten * np.float32(deadwood - least_after_discard(hand | bit(v.upcard), np.int64(v.upcard)))
 
     at = _FIRST_SCALAR
     for k in range(5):
@@ -253,15 +259,20 @@ def encode_row(v, out):
     out[at + 7] = np.float32(v.doubled)
     out[at + 8] = ten * np.float32(v.limit)
     out[at + 9] = np.float32(v.stock) * np.float32(1 / 32)
-    out[at + 10] = np.float32(1) / np.float32(1 + max(v.stock - v.rules.stock_floor, 0))
+    out[at + 10] = _INVERSE[max(v.stock - v.rules.stock_floor, 0)]
     out[at + 11] = np.float32(v.draws) * np.float32(1 / 32)
     out[at + 12] = ten * np.float32(deadwood)
     out[at + 13] = saves
     out[at + 14] = ten * np.float32(count(v.opponent_known))
     target = v.target
-    out[at + 15] = np.float32(v.own_score) / np.float32(target) if target > 0 else np.float32(0)
-    out[at + 16] = np.float32(v.opponent_score) / np.float32(target) if target > 0 else np.float32(0)
-    out[at + 17] = np.float32(target > 0)
+    out[at + 15] = np.float32(0.25) * np.float32(count(v.own_thrown & v.opponent_thrown))
+    if target > 0:
+        out[at + 16] = np.float32(v.own_score) / np.float32(target)
+        out[at + 17] = np.float32(v.opponent_score) / np.float32(target)
+    else:
+        out[at + 16] = np.float32(0)
+        out[at + 17] = np.float32(0)
+    out[at + 18] = np.float32(target > 0)
     return deadwood
 
 
@@ -290,7 +301,8 @@ def encode(view: View, out: np.ndarray | None = None) -> np.ndarray:
 def _look(t, seats, scratch, observations, masks):
     v = scratch[0]
     for i in range(t.size):
-        observe_row(t[i], np.int64(seats[i]), v)
+        seat = np.int64(seats[i]) if seats.size else np.int64(t[i].mover)
+        observe_row(t[i], seat, v)
         deadwood = encode_row(v, borrow_row(observations, i))
         if v.to_move:
             write_legal(t[i], deadwood <= v.limit, borrow_row(masks, i))

@@ -236,7 +236,7 @@ def test_record_for_kernels() -> None:
     row = rules.record()
     assert row.shape == (1,)
     assert row.dtype == RULES_DTYPE
-    assert set(RULES_DTYPE.names or ()) == {*FIELDS, "deck_size"} - {"name"}
+    assert set(RULES_DTYPE.names or ()) == {*FIELDS, "deck_size", "pack"} - {"name"}
     for field in FIELDS:
         if field in WORDS:
             value = getattr(rules, field)
@@ -244,6 +244,9 @@ def test_record_for_kernels() -> None:
         elif field != "name":
             assert row[field][0] == getattr(rules, field)
     assert row["deck_size"][0] == rules.deck_size == 36
+    assert row["pack"][0] == rules.pack
+    assert rules.pack.bit_count() == 36
+    assert Rules().pack == (1 << 52) - 1
     # What does not exist reads as -1.
     nothing = Rules(big_gin_bonus=None).record()
     assert [int(nothing[field][0]) for field in ("big_gin_bonus", "swap_cap", "take_cap")] == [-1, -1, -1]

@@ -84,6 +84,7 @@ class Account:
         self.stock = deck[dealt + 1 :]
         self.known: list[set[int]] = [set(), set()]
         self.declined: list[set[int]] = [set(), set()]
+        self.thrown: list[set[int]] = [set(), set()]
         self.taken: int | None = None
         self.draws = 0
         self.phase = "offer"
@@ -115,6 +116,7 @@ class Account:
             self.hands[mover].remove(card)
             self.known[mover].discard(card)
             self.pile.append((card, mover))
+            self.thrown[mover].add(card)
             self.taken = None
             self.phase = "draw"
             if action < KNOCK:
@@ -143,8 +145,8 @@ def expected_fields(tables: np.ndarray, seat: int) -> dict[str, Any]:
         banned = None if row["rules"]["rediscard"] else told.taken
         deadwood = min(left for card, left in after.items() if card != banned)
     elif told.phase in ("offer", "offer_dealer", "draw") and upcard is not None:
-        after = reference.deadwood_after(reference.mask_of(hand | {upcard}))
-        saves = deadwood - min(left for card, left in after.items() if card != upcard)
+        taking = reference.deadwood_after(reference.mask_of(hand | {upcard}))
+        saves = deadwood - min(left for card, left in taking.items() if card != upcard)
     target = int(row["rules"]["target"]) if row["to_target"] else None
     scores = row["scores"].tolist()
     fields: dict[str, Any] = {
@@ -167,6 +169,7 @@ def expected_fields(tables: np.ndarray, seat: int) -> dict[str, Any]:
         "deadwood": deadwood / 10,
         "take_saves": saves / 10,
         "opponent_known_count": len(known) / 10,
+        "returned": len(told.thrown[0] & told.thrown[1]) / 4,
         "own_score": scores[seat] / target if target else 0,
         "opponent_score": scores[other] / target if target else 0,
         "match": target is not None,

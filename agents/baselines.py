@@ -6,8 +6,7 @@ from agents.base import register
 from gin_env._compile import borrow_row, count, kernel, lowest, read_flags
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE
 from gin_env.cards import NO_CARD, NUM_CARDS, NUM_RANKS
-from gin_env.engine import below
-from gin_env.melds import bit, deadwood_without, least_after_discard, least_deadwood
+from gin_env.melds import INT_POINTS, bit, deadwood_without, least_after_discard, least_deadwood
 from gin_env.tables import DRAW_ANY, DRAW_STOCK, THROW
 from gin_env.view import View
 
@@ -22,7 +21,8 @@ def _random(mask, rng, out):
         low = read_flags(row, 0)
         high = read_flags(row, NUM_ACTIONS - 64) >> np.uint64(128 - NUM_ACTIONS)
         in_low = count(low)
-        place = below(rng[i], _U0, in_low + count(high))
+        # The key is random already: its upper half, scaled to the number of legal actions.
+        place = np.int64(((rng[i] >> np.uint64(32)) * np.uint64(in_low + count(high))) >> np.uint64(32))
         first = 0
         if place >= in_low:
             place -= in_low
@@ -64,7 +64,7 @@ def _greedy(views, mask, early, late, early_draws, out):
             out[i] = BIG_GIN
         else:
             banned = np.int64(NO_CARD) if v.rules.rediscard else np.int64(v.taken)
-            least = deadwood_without(v.hand, banned, 1, after)
+            least = deadwood_without(v.hand, banned, INT_POINTS, 1, after)
             best = -1
             cards = v.hand
             while cards != _U0:

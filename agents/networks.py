@@ -57,7 +57,7 @@ class SuitNet(nn.Module):
         # it. Learned.
         self.deadwood_scale = nn.Parameter(torch.tensor(10.0))
         self.knock_bias = nn.Parameter(torch.tensor(float(knock_bias)))
-        self.end_bias = nn.Parameter(torch.tensor(5.0))
+        self.end_bias = nn.Parameter(torch.tensor(6.0))
 
     def forward(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Computes the policy and the value.
@@ -85,7 +85,9 @@ class SuitNet(nn.Module):
         knocks = cards[:, :, NUM_RANKS:].reshape(-1, NUM_CARDS) - self.deadwood_scale * after
         # Gin is better than throwing the same card and going on. Short of gin it waits, but not for a dead hand.
         end_near = observation[:, SCALAR["end_near"] : SCALAR["end_near"] + 1]
-        knocks = knocks + torch.where(after > 0, self.knock_bias + self.end_bias * end_near, 3.0)
+        # 1 in the last turn, also where the opponent still has one card to draw; then 2/3, 1/2, 2/5 ...
+        last_turn = (2 * end_near).clamp(max=1)
+        knocks = knocks + torch.where(after > 0, self.knock_bias + self.end_bias * last_turn, 3.0)
         plain = self.plain_out(pooled)
         # Taking must save something: without that it only shows a card.
         take = plain[:, TAKE : TAKE + 1] + self.deadwood_scale * saves - 1

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 
 from gin_env._compile import borrow_row, kernel, lowest, write_cards
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE, action_name
-from gin_env.cards import CARD_POINTS, NO_CARD, NUM_CARDS, NUM_RANKS, cards_text, from_mask
+from gin_env.cards import NO_CARD, NUM_CARDS, NUM_RANKS, cards_text, from_mask
 from gin_env.melds import (
+    INT_POINTS,
     arrange_hand,
     bit,
     defend_hand,
@@ -63,7 +64,10 @@ NO_ACTION = -1  # leaves a table as it is
 
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
-_POINTS = CARD_POINTS.astype(np.int64)
+# For each phase, which of pass, draw and take are legal, as bits.
+_PLAIN = np.array(
+    [1 << PASS | 1 << TAKE, 1 << PASS | 1 << TAKE, 1 << DRAW, 1 << DRAW | 1 << TAKE, 0, 0], dtype=np.int64
+)
 _RANDOM_DEALER = CODES["random"]
 _TIE_UNDERCUTS = CODES["undercut"]
 _SAME, _WINNER = CODES["same"], CODES["winner"]
@@ -159,7 +163,7 @@ def start_hand(t, dealer):
     t.limit = rules.knock_limit
     t.doubled = False
     if rules.oklahoma:
-        t.limit = 0 if upcard % NUM_RANKS == 0 else _POINTS[upcard]
+        t.limit = 0 if upcard % NUM_RANKS == 0 else INT_POINTS[upcard]
         t.doubled = rules.double_spades != 0 and upcard < NUM_RANKS
 
 
@@ -230,14 +234,9 @@ def may_big_gin(t):
 @kernel
 def is_legal(t, action):
     """Whether the mover of the table may play ``action``."""
-    phase = t.phase
-    if phase == OFFER or phase == OFFER_DEALER:
-        return action == PASS or action == TAKE
-    if phase == DRAW_STOCK:
-        return action == DRAW
-    if phase == DRAW_ANY:
-        return action == DRAW or action == TAKE
-    if phase != THROW or action < DISCARD:
+    if action < DISCARD:
+        return action >= 0 and _PLAIN[t.phase] >> action & 1 != 0
+    if t.phase != THROW:
         return False
     if action < KNOCK:
         return (throwable(t) & bit(action - DISCARD)) != _U0
@@ -253,20 +252,20 @@ def write_legal(t, worth_a_look, out):
 
     ``worth_a_look`` may be False where the caller knows that no throw leaves little enough to knock.
     """
-    phase = t.phase
-    out[PASS] = phase == OFFER or phase == OFFER_DEALER
-    out[DRAW] = phase == DRAW_STOCK or phase == DRAW_ANY
-    out[TAKE] = out[PASS] or phase == DRAW_ANY
+    plain = _PLAIN[t.phase]
+    out[PASS] = plain >> PASS & 1
+    out[DRAW] = plain >> DRAW & 1
+    out[TAKE] = plain >> TAKE & 1
     cards = _U0
     knocks = _U0
-    if phase == THROW:
+    if t.phase == THROW:
         cards = throwable(t)
         if worth_a_look:
             knocks = knock_discards(t.hands[t.mover], np.int64(t.limit), cards)
     write_cards(out, DISCARD, cards)
     write_cards(out, KNOCK, knocks)
     # Eleven cards in melds hold a meld of four, so a knock is legal too. Smaller hands may be melded in threes only.
-    out[BIG_GIN] = phase == THROW and (knocks != _U0 or t.rules.hand_size < MAX_HAND_SIZE) and may_big_gin(t)
+    out[BIG_GIN] = t.phase == THROW and (knocks != _U0 or t.rules.hand_size < MAX_HAND_SIZE) and may_big_gin(t)
 
 
 # ------------------------------------------------------------------------------------------------------------ step
@@ -357,24 +356,24 @@ def play(t, action):
         t.phase = OFFER_DEALER if t.phase == OFFER else DRAW_STOCK
         t.mover = 1 - mover
         return GOING_ON
-    if action == DRAW:
-        if t.phase == DRAW_ANY and t.pile_size > 0:
-            t.declined[mover] |= bit(t.pile[t.pile_size - 1])
-        card = t.deck[t.stock_at]
-        t.stock_at += 1
+    if action < DISCARD:
+        taking = action == TAKE
+        size = np.int64(t.pile_size)
+        top = np.int64(t.pile[size - 1]) if size else np.int64(NO_CARD)
+        if taking:
+            card = top
+            t.pile_size = size - 1
+            t.pile[size - 1] = NO_CARD
+            t.pile_by[size - 1] = NOBODY
+            t.known[mover] |= bit(card)
+            t.taken = card
+        else:
+            if t.phase == DRAW_ANY and size:
+                t.declined[mover] |= bit(top)
+            card = np.int64(t.deck[t.stock_at])
+            t.stock_at += 1
+            t.drawn = card
         t.hands[mover] |= bit(card)
-        t.drawn = card
-        t.draws += 1
-        t.phase = THROW
-        return GOING_ON
-    if action == TAKE:
-        t.pile_size -= 1
-        card = t.pile[t.pile_size]
-        t.pile[t.pile_size] = NO_CARD
-        t.pile_by[t.pile_size] = NOBODY
-        t.hands[mover] |= bit(card)
-        t.known[mover] |= bit(card)
-        t.taken = card
         t.draws += 1
         t.phase = THROW
         return GOING_ON

@@ -46,7 +46,9 @@ def _suit_tables() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 # TOP (8192,) uint8: points of its dearest card.
 RUNS, LOOSE, TOP = _suit_tables()
 
-_POINTS = CARD_POINTS.astype(np.int64)
+# Points of each card in the types that kernels compute with.
+INT_POINTS = CARD_POINTS.astype(np.int64)
+FLOAT_POINTS = CARD_POINTS.astype(np.float32)
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
 _SUIT = np.uint64(SUIT_MASK)
@@ -187,17 +189,18 @@ def most_points(cards):
 
 
 @kernel
-def deadwood_without(hand, banned, scale, out):
+def deadwood_without(hand, banned, points, scale, out):
     """Writes ``scale`` times the least deadwood after throwing each held card into ``out`` (52,).
 
     The places of cards that are not held are filled with numbers that mean nothing: to write all of them is faster.
+    ``points`` is INT_POINTS or, for an ``out`` of float32, FLOAT_POINTS.
 
     Returns the least deadwood after throwing a card other than ``banned`` (-1 for none), in points.
     """
     # Without sets: throwing a loose card saves its points, throwing one of a run may loosen others.
     total = run_loose(hand)
     for card in range(NUM_CARDS):
-        out[card] = scale * out.dtype.type(total - CARD_POINTS[card])
+        out[card] = scale * (points.dtype.type(total) - points[card])
     runs = run_cards(hand)
     allowed = hand if banned < 0 else hand & ~bit(banned)
     best = total - most_points(allowed & ~runs) if allowed & ~runs else np.int64(10_000)
@@ -314,16 +317,16 @@ def open_places(melds, hand, pack):
             high = low + count(meld) - 1
             if low % NUM_RANKS > 0 and outside & bit(low - 1):
                 places += 1
-                points += _POINTS[low - 1]
+                points += INT_POINTS[low - 1]
             if high % NUM_RANKS < NUM_RANKS - 1 and outside & bit(high + 1):
                 places += 1
-                points += _POINTS[high + 1]
+                points += INT_POINTS[high + 1]
         else:
             for suit in range(4):
                 card = suit * NUM_RANKS + low % NUM_RANKS
                 if not meld & bit(card) and outside & bit(card):
                     places += 1
-                    points += _POINTS[card]
+                    points += INT_POINTS[card]
     return places, points
 
 
@@ -435,7 +438,7 @@ def _deadwood(hands, out):
 @kernel
 def _deadwood_after(hands, out):
     for i in range(hands.size):
-        deadwood_without(hands[i], -1, 1, out[i])
+        deadwood_without(hands[i], -1, INT_POINTS, 1, out[i])
         for card in range(NUM_CARDS):
             if not hands[i] & bit(card):
                 out[i, card] = -1

@@ -12,7 +12,7 @@ from gin_env._compile import borrow_row, count, kernel, write_cards
 from gin_env.actions import NUM_ACTIONS
 from gin_env.cards import NO_CARD, NUM_CARDS
 from gin_env.engine import write_legal
-from gin_env.melds import MAX_MELDS, bit, deadwood_without, least_after_discard, least_deadwood
+from gin_env.melds import FLOAT_POINTS, MAX_MELDS, bit, deadwood_without, least_after_discard, least_deadwood
 from gin_env.rules import RULES_DTYPE
 from gin_env.tables import DRAW_STOCK, NOBODY, OVER, PLAYING, THROW, Tables, output
 
@@ -61,6 +61,9 @@ VIEW_FIELDS = (
 VIEW_DTYPE = np.dtype([(name, kind, shape) for name, kind, shape, _ in VIEW_FIELDS], align=True)
 
 View = np.ndarray  # (N,) VIEW_DTYPE
+
+# In place of seats, to kernels: each table's mover.
+_MOVERS = np.empty(0, dtype=np.int8)
 
 
 @kernel
@@ -145,7 +148,7 @@ def observe(tables: Tables, seats: ArrayLike | None = None, out: View | None = N
 
 def _as_seats(tables: Tables, seats: ArrayLike | None) -> np.ndarray:
     if seats is None:
-        return np.empty(0, dtype=np.int8)  # to kernels: each table's mover
+        return _MOVERS
     seats = np.ascontiguousarray(np.broadcast_to(np.asarray(seats, dtype=np.int8), tables.shape))
     if not ((seats == 0) | (seats == 1)).all():
         raise ValueError(f"seats are {np.unique(seats).tolist()}; expected 0 or 1")
@@ -241,7 +244,7 @@ def encode_row(v, out):
     after = out[_AFTER : _AFTER + NUM_CARDS]
     if phase == THROW and v.to_move:
         banned = np.int64(NO_CARD) if v.rules.rediscard else np.int64(v.taken)
-        deadwood = deadwood_without(hand, banned, ten, after)
+        deadwood = deadwood_without(hand, banned, FLOAT_POINTS, ten, after)
         for card in range(NUM_CARDS):
             # Held places only: times the 1 or 0 of the hand's plane.
             after[card] *= out[_HAND + card]

@@ -225,7 +225,7 @@ def play_knock(
         dealers = None
     else:
         dealers = [dealer]
-    pack = engine.tables_pack(tables)
+    pack = from_mask(tables["rules"]["pack"][0])
     spare = [card for card in pack if card not in {*knocker, *defender, upcard, drawn}]
     upcard = spare.pop() if upcard is None else upcard
     drawn = spare.pop() if drawn is None else drawn
@@ -382,7 +382,7 @@ def test_limit_by_upcard(case: dict[str, Any], name: str) -> None:
     upcards, limits = parse_cards(case["input"]["upcards"]), case["expected"]["limits"]
     for upcard, limit in zip(upcards, limits, strict=True):
         tables = engine.new_tables(rules, 1)
-        pack = engine.tables_pack(tables)
+        pack = from_mask(tables["rules"]["pack"][0])
         rest = [card for card in pack if card != upcard]
         engine.deal(tables, decks=[[*rest[:20], upcard, *rest[20:]]])
         # For the whole hand, also once the upcard has been taken.

@@ -147,7 +147,7 @@ def assert_same(left: np.ndarray, right: np.ndarray) -> None:
 def assert_conserved(tables: np.ndarray) -> None:
     """Asserts that hands, pile and stock are the pack, each card in one place, and that hands have their size."""
     rules = tables["rules"][0]
-    pack = to_mask(engine.tables_pack(tables))
+    pack = to_mask(from_mask(tables["rules"]["pack"][0]))
     places = np.arange(52)
 
     def mask(cards: np.ndarray, there: np.ndarray) -> np.ndarray:
@@ -683,7 +683,7 @@ def test_small_pack_is_dealt() -> None:
     rules, _ = GAMES["three-suits"]
     tables = engine.new_tables(rules, 5)
     pack = [13 * suit + rank for suit in range(3) for rank in range(9)]
-    assert engine.tables_pack(tables) == pack
+    assert from_mask(tables["rules"]["pack"][0]) == pack
     assert (np.sort(tables["deck"][:, :27], axis=1) == pack).all()
     assert (tables["deck"][:, 27:] == NO_CARD).all()
     engine.deal(tables, [0], [pack[::-1]])
@@ -763,7 +763,7 @@ def test_big_gin_without_a_knock_in_small_packs() -> None:
     rules = Rules(ranks=6, hand_size=5, knock_limit=3)
     tables = engine.new_tables(rules, 1)
     hand, defender = parse_cards("5S 5H 5D 6S 6H"), parse_cards("AS AH 2D 3D 4C")
-    deck = reference_engine.stacked_deck(engine.tables_pack(tables), hand, defender, parse_cards("6D"))
+    deck = reference_engine.stacked_deck(from_mask(tables["rules"]["pack"][0]), hand, defender, parse_cards("6D"))
     engine.deal(tables, decks=[deck], dealers=[0])
     engine.step(tables, [TAKE])
     assert engine.legal_actions(tables) == [*(DISCARD + card for card in from_mask(to_mask(hand))), BIG_GIN]

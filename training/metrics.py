@@ -66,6 +66,9 @@ class Stopwatch:
         total = sum(self.seconds.values()) or 1.0
         return {name: seconds / total for name, seconds in self.seconds.items()}
 
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {share:.0%}" for name, share in self.shares().items())
+
 
 class Log:
     """Writes a run's scalars to TensorBoard and to metrics.jsonl in its folder.

@@ -283,9 +283,8 @@ def train(config: PPOConfig, run: Path | str, *, overwrite: bool = False) -> Sum
                 log.write(trainer.step, scalars)
                 if stop or _crossed(before, trainer.step, config.checkpoint_every):
                     trainer.save(run)
-                display.update(
-                    trainer.step, rate, f"{trainer.evaluation.get('points_per_hand', math.nan):+.2f} v greedy"
-                )
+                points = trainer.evaluation.get("points_per_hand", math.nan)
+                display.update(trainer.step, rate, f"{points:+.2f} v greedy; {watch}")
                 if stop and not last:
                     raise Interrupted(
                         f"stopped at step {trainer.step:,} of {config.total_steps:,}; the checkpoint is "
@@ -294,8 +293,7 @@ def train(config: PPOConfig, run: Path | str, *, overwrite: bool = False) -> Sum
             seconds = time.perf_counter() - start
             done = trainer.step - first_step
             if done:
-                parts = ", ".join(f"{name} {share:.0%}" for name, share in watch.shares().items())
-                display.line(f"{done:,} decisions in {seconds:,.0f} s ({done / seconds:,.0f} a second; {parts})")
+                display.line(f"{done:,} decisions in {seconds:,.0f} s ({done / seconds:,.0f} a second; {watch})")
             else:
                 display.line(f"{run} has already reached its {config.total_steps:,} steps")
     finally:

@@ -35,7 +35,7 @@ $(READY): pyproject.toml constraints.txt
 bot: $(READY)
 	$(BIN)/ginrummy train ppo --recipe quick --run runs/quick
 	$(BIN)/ginrummy export runs/quick --out bots/quick
-	$(BIN)/ginrummy match bots/quick random --deals 1000
+	$(BIN)/ginrummy match bots/quick random --deals 5000
 	$(BIN)/ginrummy match bots/quick greedy --deals 5000
 	@echo "The bot is exported: its bundle lies in bots/quick."
 

@@ -11,7 +11,7 @@ CUT_TRUNCATED = 2  # by a truncation: nobody knows what would have come, so the 
 
 
 @kernel
-def _gae(rewards, values, seats, cuts, last_values, last_seats, decay, advantages):
+def _gae(rewards, values, seats, cuts, last_values, last_seats, discount, decay, advantages):
     horizon, size = rewards.shape
     for i in range(size):
         running = np.float32(0)
@@ -25,7 +25,7 @@ def _gae(rewards, values, seats, cuts, last_values, last_seats, decay, advantage
             elif cuts[t, i] == CUT_TRUNCATED:
                 running = np.float32(0)
             else:
-                running = rewards[t, i] + sign * next_value - values[t, i] + decay * sign * running
+                running = rewards[t, i] - values[t, i] + discount * sign * (next_value + decay * running)
             advantages[t, i] = running
             next_value = values[t, i]
             next_seat = seats[t, i]
@@ -39,8 +39,9 @@ def signed_gae(
     last_values: np.ndarray,
     last_seats: np.ndarray,
     decay: float,
+    discount: float = 1.0,
 ) -> np.ndarray:
-    """Generalised advantage estimates (Schulman et al. 2016, without discount) along each table's decisions.
+    """Generalised advantage estimates (Schulman et al. 2016) along each table's decisions.
 
     Every number is from the side of the seat that decides at that step. Where the next decision is the other seat's,
     its value and advantage count with a minus.
@@ -53,6 +54,7 @@ def signed_gae(
         last_values: (N,) float32, value of the decision after the last.
         last_seats: (N,) int8, who decides there.
         decay: Lambda, 0 to 1.
+        discount: Gamma, 0 to 1, for each decision.
 
     Returns:
         (T, N) float32.
@@ -66,5 +68,5 @@ def signed_gae(
     if last_values.shape != shape[1:] or last_seats.shape != shape[1:]:
         raise ValueError(f"last values and seats must have shape {shape[1:]}")
     advantages = np.empty(shape, dtype=np.float32)
-    _gae(rewards, values, seats, cuts, last_values, last_seats, np.float32(decay), advantages)
+    _gae(rewards, values, seats, cuts, last_values, last_seats, np.float32(discount), np.float32(decay), advantages)
     return advantages

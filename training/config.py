@@ -52,7 +52,9 @@ class PPOConfig:
     max_grad_norm: float = 0.5
     """Largest norm of a gradient."""
     gae_lambda: float = 0.9
-    """Decay of the advantage estimate over decisions. Hands are short: there is no discount."""
+    """Decay of the advantage estimate over decisions."""
+    discount: float = 1.0
+    """What a point is worth one decision later. Below 1 a sure knock now is preferred to gin some day."""
     points_scale: float = 20.0
     """Points that make one unit of reward."""
 
@@ -89,8 +91,9 @@ class PPOConfig:
         for name in ("seed", "layers", "entropy", "value_weight"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"config: {name} is {getattr(self, name)}; expected 0 or more")
-        if not 0 <= self.gae_lambda <= 1:
-            raise ValueError(f"config: gae_lambda is {self.gae_lambda}; expected 0 to 1")
+        for name in ("gae_lambda", "discount"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"config: {name} is {getattr(self, name)}; expected 0 to 1")
         if self.minibatch > self.tables * self.horizon:
             raise ValueError(
                 f"config: minibatch is {self.minibatch}; expected at most the batch, tables x horizon = "

@@ -104,6 +104,7 @@ class Trainer:
             batch.last_values,
             batch.last_seats,
             config.gae_lambda,
+            config.discount,
         )
         observations, masks, actions, old, values, advantage = (
             torch.from_numpy(array.reshape(-1, *array.shape[2:]))

@@ -56,20 +56,6 @@ def restated(
     return out
 
 
-def test_t10_nothing_leaks_over_the_end_of_a_hand() -> None:
-    """T10 has a discount of 0.99 and ours has none: scaling step t by 0.99**t says the same without one."""
-    discount = 0.99 ** np.arange(4)
-    got = gae(
-        (discount * [0, 1.0, 0, -1.0]).tolist(),
-        (discount * [0.5, 0.4, 0.3, 0.2]).tolist(),
-        [0, 0, 0, 0],
-        [CUT_NONE, CUT_ENDED, CUT_NONE, CUT_ENDED],
-        (123.0, 1),
-        0.95,
-    )
-    assert (got / discount).tolist() == pytest.approx([0.4603, 0.6, -1.2306, -1.2], abs=1e-5)
-
-
 def test_t10_by_hand_without_discount() -> None:
     got = gae([0, 1, 0, -1], [0.5, 0.4, 0.3, 0.2], [0] * 4, [CUT_NONE, CUT_ENDED] * 2, (9.0, 0), 0.5)
     # The last of each hand: 1 - 0.4 and -1 - 0.2. Before it: 0.4 - 0.5 + 0.6 / 2 and 0.2 - 0.3 - 1.2 / 2.
@@ -178,3 +164,34 @@ def test_shapes_that_do_not_fit() -> None:
         signed_gae(rewards, values, seats, cuts, last_values[:2], last_seats, 0.9)
     with pytest.raises(ValueError, match=r"must have shape \(3,\)"):
         signed_gae(rewards, values, seats, cuts, last_values, last_seats[:, None], 0.9)
+
+
+def test_t10_nothing_leaks_over_the_end_of_a_hand() -> None:
+    rewards, values = ([[number] for number in row] for row in ([0, 1.0, 0, -1.0], [0.5, 0.4, 0.3, 0.2]))
+    cuts = [[CUT_NONE], [CUT_ENDED], [CUT_NONE], [CUT_ENDED]]
+    advantages = signed_gae(
+        np.array(rewards, np.float32),
+        np.array(values, np.float32),
+        np.zeros((4, 1), np.int8),
+        np.array(cuts, np.int8),
+        np.full(1, 123, np.float32),
+        np.ones(1, np.int8),
+        0.95,
+        0.99,
+    )
+    assert advantages[:, 0] == pytest.approx([0.4603, 0.6, -1.2306, -1.2], abs=1e-6)
+
+
+def test_a_discount_keeps_the_sign_of_the_seat() -> None:
+    # The other seat's next value of 2 is worth -1 to this one at half price, and so is its advantage.
+    advantages = signed_gae(
+        np.array([[0.0], [3.0]], np.float32),
+        np.array([[0.0], [2.0]], np.float32),
+        np.array([[0], [1]], np.int8),
+        np.array([[CUT_NONE], [CUT_ENDED]], np.int8),
+        np.zeros(1, np.float32),
+        np.zeros(1, np.int8),
+        1.0,
+        0.5,
+    )
+    assert advantages[:, 0].tolist() == [-1.5, 1.0]

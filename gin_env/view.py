@@ -90,9 +90,10 @@ def observe_row(t, seat, v):
     v.own_declined = t.declined[seat]
     v.opponent_declined = t.declined[other]
     size = t.pile_size
-    v.pile[:] = t.pile
     exchanged = np.int8(seat)
+    # Loops on purpose, here and below: on arrays this small an assignment to a slice costs three times as much.
     for k in range(NUM_CARDS):
+        v.pile[k] = t.pile[k]
         # Seats become OWN and OPPONENT: the same numbers from seat 0, exchanged from seat 1.
         by = t.pile_by[k]
         v.pile_by[k] = by ^ exchanged if by >= 0 else np.int8(DEALT)
@@ -108,9 +109,10 @@ def observe_row(t, seat, v):
     v.own_points = 0
     v.own_deadwood = -1
     v.opponent_deadwood = -1
-    v.own_melds[:] = _U0
-    v.opponent_melds[:] = _U0
-    v.layoffs[:] = _U0
+    for k in range(MAX_MELDS):
+        v.own_melds[k] = _U0
+        v.opponent_melds[k] = _U0
+        v.layoffs[k] = _U0
     if over:
         v.ending = t.ending
         if t.knocker != NOBODY:
@@ -223,7 +225,8 @@ def encode_row(v, out):
     """
     hand = v.hand
     pile_cards = _U0
-    out[_PILE[0] : _PILE[1] + NUM_CARDS] = np.float32(0)
+    for k in range(_PILE[0], _PILE[1] + NUM_CARDS):
+        out[k] = np.float32(0)
     size = np.int64(v.pile_size)
     for k in range(size):
         card = np.int64(v.pile[k])
@@ -249,7 +252,8 @@ def encode_row(v, out):
             # Held places only: times the 1 or 0 of the hand's plane.
             after[card] *= out[_HAND + card]
     else:
-        after[:] = np.float32(0)
+        for card in range(NUM_CARDS):
+            after[card] = np.float32(0)
         deadwood = least_deadwood(hand)
         if phase < THROW and phase != DRAW_STOCK and v.upcard != NO_CARD:
             saves = ten * np.float32(deadwood - least_after_discard(hand | bit(v.upcard), np.int64(v.upcard)))

@@ -121,10 +121,14 @@ def test_what_it_plays_at_step_0(positions: tuple[np.ndarray, np.ndarray], seed:
     assert throws.sum() > 1000
     assert (after[rows, card] == least)[throws].all()
 
-    # It waits for gin: no knock short of it, though many were possible.
+    # It waits for gin: no knock short of it, though many were possible. But not in its last turn.
     short = throws & (least > 0)
-    assert (masks[short, KNOCK:BIG_GIN].any(axis=1)).sum() > 100
-    assert (chosen[short] < KNOCK).all()
+    end_near = observations[:, SCALAR["end_near"]]
+    waits = short & (end_near < 1 / 4)
+    assert (masks[waits, KNOCK:BIG_GIN].any(axis=1)).sum() > 50
+    assert (chosen[waits] < KNOCK).all()
+    last_turn = short & (end_near >= 1 / 2)
+    assert ((chosen >= KNOCK) == masks[rows, KNOCK + card].astype(bool))[last_turn].all()
     assert (chosen[masks[:, BIG_GIN] == 1] == BIG_GIN).all()
 
 

@@ -165,7 +165,7 @@ def bench_engine(
     threads = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        say("getting ready (the first run on a machine compiles, which takes a minute)")
+        say("getting ready (the first run on a machine compiles)")
         ours = EngineLoop(rules, tables)
         theirs = _openspiel_loop() if openspiel else None
         loops = {"gin_env": ours} | ({"openspiel": theirs} if theirs else {})

@@ -310,7 +310,7 @@ def _games_bar() -> Iterator[Callable[[int, int], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("getting ready (the first time on a machine takes a minute)", total=None, text="")
+        task = bar.add_task("getting ready (the first time on a machine it compiles)", total=None, text="")
 
         def progress(finished: int, games: int) -> None:
             speed = bar.tasks[0].speed

@@ -1,7 +1,8 @@
 """The policy networks (torch).
 
 A network maps observations (`gin_env.view`) and masks to logits over the 108 actions and a value. What it plays at
-step 0 is arithmetic: throw what leaves the least deadwood, take what saves deadwood, wait for gin. It learns the rest.
+step 0 is arithmetic: throw what leaves the least deadwood, take what saves deadwood, wait for gin until the last turn.
+It learns the rest.
 """
 
 from collections.abc import Mapping

@@ -49,6 +49,7 @@ RUNS, LOOSE, TOP = _suit_tables()
 # Points of each card in the types that kernels compute with.
 INT_POINTS = CARD_POINTS.astype(np.int64)
 FLOAT_POINTS = CARD_POINTS.astype(np.float32)
+
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
 _SUIT = np.uint64(SUIT_MASK)
@@ -270,7 +271,7 @@ def write_melds(hand, sets, out):
         out[size] = meld
         size += 1
     num_sets = size
-    # By rising mask: the highest card decides, which for sets is the suit of their last card before the rank.
+    # By rising mask. They came by their lowest card, which is not always the same order.
     for i in range(num_sets):
         for j in range(i + 1, num_sets):
             if out[j] < out[i]:

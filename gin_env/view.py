@@ -161,7 +161,7 @@ def _as_seats(tables: Tables, seats: ArrayLike | None) -> np.ndarray:
 
 OBSERVATION_VERSION = 1
 
-# (name, size, meaning) in the order of the vector. Those of 52 numbers come first, so that the head of the vector
+# (name, meaning) in the order of the vector. The planes of 52 numbers come first, so that the head of the vector
 # reshapes to (planes, 4, 13).
 PLANES = (
     ("hand", "1 for each own card"),

@@ -32,7 +32,8 @@ class Agent(Protocol):
 
         Args:
             view: (N,) views of the seats to move (`gin_env.view.VIEW_DTYPE`).
-            mask: (N, 108) int8, 1 for each legal action; at least one in each row.
+            mask: (N, A) int8, 1 for each legal action, at least one in each row; A is 108, or 449 where the rules are
+                manual (`gin_env.actions`).
             rng: (N,) uint64, a fresh random key for each row. All randomness of an agent comes from these keys, each
                 row from its own, so that a choice is the same whatever else is in the batch.
 

@@ -19,7 +19,6 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from gin_env import engine
-from gin_env.actions import NUM_ACTIONS
 from gin_env.cards import NUM_CARDS
 from gin_env.engine import GOING_ON, HAND_ENDED, IllegalAction
 from gin_env.render import render_text
@@ -46,8 +45,9 @@ def env(**kwargs: Any) -> AECEnv:
 class GinRummyAEC(AECEnv):
     """Gin rummy for the agents "seat_0" and "seat_1".
 
-    An observation is ``{"observation": (OBSERVATION_SIZE,) float32, "action_mask": (108,) int8}``, from
-    `gin_env.view`. An agent that is not to move gets its own view and a mask of zeros, and so do both at the end.
+    An observation is ``{"observation": (D,) float32, "action_mask": (A,) int8}``, from `gin_env.view`: D is 487 and A
+    is 108 (`gin_env.actions`), or 753 and 449 where the rules are manual. An agent that is not to move gets its own
+    view and a mask of zeros, and so do both at the end.
 
     Rewards are zero-sum hand points, given to both in the step that ends the hand. A hand that was scored or is dead
     terminates, one that reached the cap on draws is truncated. In a match the next hand is dealt in the same step, and
@@ -100,10 +100,10 @@ class GinRummyAEC(AECEnv):
         self.possible_agents = list(AGENTS)
         self.agents: list[str] = []
         self.observation_spaces = {
-            agent: spaces.Dict({"observation": observation_space(self.rules), "action_mask": mask_space()})
+            agent: spaces.Dict({"observation": observation_space(self.rules), "action_mask": mask_space(self.rules)})
             for agent in AGENTS
         }
-        self.action_spaces = {agent: spaces.Discrete(NUM_ACTIONS) for agent in AGENTS}
+        self.action_spaces = {agent: spaces.Discrete(self.rules.num_actions) for agent in AGENTS}
         self.state_space = spaces.Box(0, 1, shape=(3 * NUM_CARDS,), dtype=np.float32)
         self._keyed = False  # whether a seed, given or drawn, has set the key of the deals
 

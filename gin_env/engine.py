@@ -17,13 +17,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gin_env._compile import borrow_row, kernel, lowest, write_cards
-from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE, action_name
+from gin_env.actions import (
+    BIG_GIN,
+    DISCARD,
+    DRAW,
+    KNOCK,
+    MAX_MELDS,
+    NUM_ACTIONS,
+    NUM_MANUAL_ACTIONS,
+    PASS,
+    TAKE,
+    action_name,
+)
 from gin_env.cards import NO_CARD, NUM_CARDS, NUM_RANKS, cards_text, from_mask
 from gin_env.melds import (
     INT_POINTS,
-    arrange_hand,
     bit,
-    defend_hand,
     least_deadwood,
     num_set_choices,
     run_loose,
@@ -32,14 +41,24 @@ from gin_env.melds import (
     thrown_loose,
 )
 from gin_env.rules import CODES, MAX_HAND_SIZE, Rules, as_rules
+from gin_env.showdown import (
+    end_unscored,
+    episode_over,
+    is_legal_in_showdown,
+    knock,
+    play_in_showdown,
+    score,
+    write_legal_in_showdown,
+)
 from gin_env.tables import (
-    BIG_GINNED,
     DEAD,
+    DECLARE,
     DRAW_ANY,
     DRAW_STOCK,
     ENDINGS,
-    GINNED,
-    KNOCKED,
+    EPISODE_ENDED,
+    GOING_ON,
+    HAND_ENDED,
     NOBODY,
     OFFER,
     OFFER_DEALER,
@@ -47,31 +66,46 @@ from gin_env.tables import (
     PHASES,
     PLAYING,
     THROW,
-    TIED,
     TRUNCATED,
-    UNDERCUT,
+    WALL,
+    WALL_THROW,
     Tables,
     empty_tables,
     output,
 )
 
-# What a step says of each table.
-GOING_ON = 0
-HAND_ENDED = 1  # and the match goes on with another hand
-EPISODE_ENDED = 2  # a single hand, or the whole match
+__all__ = [
+    "EPISODE_ENDED",
+    "GOING_ON",
+    "HAND_ENDED",
+    "NO_ACTION",
+    "IllegalAction",
+    "Result",
+    "deal",
+    "decision_keys",
+    "legal",
+    "legal_actions",
+    "mix_keys",
+    "new_tables",
+    "num_actions",
+    "result",
+    "score",
+    "step",
+]
 
 NO_ACTION = -1  # leaves a table as it is
 
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
-# For each phase, which of pass, draw and take are legal, as bits.
-_PLAIN = np.array(
-    [1 << PASS | 1 << TAKE, 1 << PASS | 1 << TAKE, 1 << DRAW, 1 << DRAW | 1 << TAKE, 0, 0], dtype=np.int64
-)
+# For each phase, which of pass, draw and take are legal, as bits; more at the wall and in the showdown.
+_PLAIN = np.zeros(len(PHASES), dtype=np.int64)
+_PLAIN[OFFER] = _PLAIN[OFFER_DEALER] = 1 << PASS | 1 << TAKE
+_PLAIN[DRAW_STOCK] = 1 << DRAW
+_PLAIN[DRAW_ANY] = 1 << DRAW | 1 << TAKE
+_PLAIN[WALL] = 1 << PASS
 _RANDOM_DEALER = CODES["random"]
-_TIE_UNDERCUTS = CODES["undercut"]
 _SAME, _WINNER = CODES["same"], CODES["winner"]
-_DOUBLE_ALL = CODES["all"]
+_WALL_KNOCK = CODES["knock"]
 
 
 class IllegalAction(ValueError):
@@ -88,7 +122,7 @@ class IllegalAction(ValueError):
     def __init__(self, table: int, seat: int, action: int, legal: Sequence[int], phase: str) -> None:
         """Composes the message from what was asked and what is legal."""
         self.table, self.seat, self.action, self.legal, self.phase = table, seat, action, tuple(legal), phase
-        known = 0 <= action < NUM_ACTIONS
+        known = 0 <= action < NUM_MANUAL_ACTIONS
         asked = f"{action_name(action)!r} (action {action})" if known else f"action {action}, which does not exist,"
         if seat == NOBODY:
             message = f"table {table}: {asked} is illegal: the hand is over; deal or reset first"
@@ -159,6 +193,14 @@ def start_hand(t, dealer):
     t.taken = NO_CARD
     t.drawn = NO_CARD
     t.draws = 0
+    t.takes = 0
+    t.swaps = 0
+    t.knocking = NOBODY
+    t.knocked_with = -1
+    for k in range(MAX_MELDS):
+        t.laid[0, k] = _U0
+        t.laid[1, k] = _U0
+        t.laid_off[k] = _U0
     t.num_moves = 0
     t.limit = rules.knock_limit
     t.doubled = False
@@ -172,7 +214,7 @@ def deal_next(t):
     """Deals the table's next hand: of the running match, or the first of a new episode."""
     rules = t.rules
     last_dealer = np.int64(t.dealer)
-    first = t.hand_number < 0 or not t.to_target or t.match_winner != NOBODY
+    first = t.hand_number < 0 or episode_over(t)
     t.hand_number += 1
     key = mix(t.key, np.uint64(t.hand_number))
     shuffle_deck(t, key)
@@ -227,19 +269,34 @@ def throwable(t):
 
 @kernel
 def may_big_gin(t):
-    """Whether the mover, in phase THROW, may declare big gin."""
+    """Whether the mover, with a card too many in hand, may declare big gin."""
     return t.rules.big_gin_bonus >= 0 and least_deadwood(t.hands[t.mover]) == 0
+
+
+@kernel
+def may_take_at_wall(t):
+    """Whether the mover at the wall may take the top discard: if that lets it knock."""
+    top = bit(t.pile[t.pile_size - 1])
+    hand = t.hands[t.mover] | top
+    allowed = hand if t.rules.rediscard else hand & ~top
+    return knock_discards(hand, np.int64(t.limit), allowed) != _U0 or (
+        t.rules.big_gin_bonus >= 0 and least_deadwood(hand) == 0
+    )
 
 
 @kernel
 def is_legal(t, action):
     """Whether the mover of the table may play ``action``."""
+    if t.phase >= DECLARE:
+        return t.phase != OVER and is_legal_in_showdown(t, action)
     if action < DISCARD:
+        if t.phase == WALL and action == TAKE:
+            return may_take_at_wall(t)
         return action >= 0 and _PLAIN[t.phase] >> action & 1 != 0
-    if t.phase != THROW:
+    if t.phase != THROW and t.phase != WALL_THROW:
         return False
     if action < KNOCK:
-        return (throwable(t) & bit(action - DISCARD)) != _U0
+        return t.phase == THROW and (throwable(t) & bit(action - DISCARD)) != _U0
     if action < BIG_GIN:
         thrown = bit(action - KNOCK) & throwable(t)
         return thrown != _U0 and least_deadwood(t.hands[t.mover] & ~thrown) <= t.limit
@@ -248,7 +305,7 @@ def is_legal(t, action):
 
 @kernel
 def write_legal(t, worth_a_look, out):
-    """Writes the mask of legal actions of the table's mover into ``out`` (108,).
+    """Writes the mask of legal actions of the table's mover into ``out`` (108,), or (449,) where rules are manual.
 
     ``worth_a_look`` may be False where the caller knows that no throw leaves little enough to knock.
     """
@@ -258,91 +315,27 @@ def write_legal(t, worth_a_look, out):
     out[TAKE] = plain >> TAKE & 1
     cards = _U0
     knocks = _U0
-    if t.phase == THROW:
+    throws = t.phase == THROW or t.phase == WALL_THROW
+    if throws:
         cards = throwable(t)
         if worth_a_look:
             knocks = knock_discards(t.hands[t.mover], np.int64(t.limit), cards)
+        if t.phase == WALL_THROW:
+            cards = _U0
     write_cards(out, DISCARD, cards)
     write_cards(out, KNOCK, knocks)
     # Eleven cards in melds hold a meld of four, so a knock is legal too. Smaller hands may be melded in threes only.
-    out[BIG_GIN] = t.phase == THROW and (knocks != _U0 or t.rules.hand_size < MAX_HAND_SIZE) and may_big_gin(t)
+    out[BIG_GIN] = throws and (knocks != _U0 or t.rules.hand_size < MAX_HAND_SIZE) and may_big_gin(t)
+    if t.phase == WALL:
+        out[TAKE] = may_take_at_wall(t)
+    if t.rules.manual:
+        for action in range(NUM_ACTIONS, NUM_MANUAL_ACTIONS):
+            out[action] = 0
+        if t.phase >= DECLARE and t.phase != OVER:
+            write_legal_in_showdown(t, out)
 
 
 # ------------------------------------------------------------------------------------------------------------ step
-
-
-@kernel
-def score(rules, doubled, ending, knocker_deadwood, defender_deadwood):
-    """Scores a knock, gin or big gin.
-
-    Args:
-        rules: A row of `RULES_DTYPE`.
-        doubled: Whether the hand's spade upcard doubles it.
-        ending: KNOCKED, GINNED or BIG_GINNED, as declared.
-        knocker_deadwood: Points left to the knocker.
-        defender_deadwood: Points left to the defender after layoffs.
-
-    Returns:
-        The ending (KNOCKED may become UNDERCUT or TIED), 1 if the knocker won, -1 if the defender did or 0, and the
-        points won.
-    """
-    factor = 2 if doubled else 1
-    bonus_factor = 2 if doubled and rules.double_spades == _DOUBLE_ALL else 1
-    if ending == GINNED:
-        return ending, 1, factor * defender_deadwood + bonus_factor * rules.gin_bonus
-    if ending == BIG_GINNED:
-        return ending, 1, factor * defender_deadwood + bonus_factor * rules.big_gin_bonus
-    difference = defender_deadwood - knocker_deadwood
-    if difference > 0:
-        return KNOCKED, 1, factor * difference
-    if difference < 0 or rules.tie == _TIE_UNDERCUTS:
-        return UNDERCUT, -1, -factor * difference + bonus_factor * rules.undercut_bonus
-    return TIED, 0, 0
-
-
-@kernel
-def end_hand(t, ending, winner, points):
-    """Books the result of the table's hand and says whether its episode is over."""
-    t.phase = OVER
-    t.ending = ending
-    t.winner = winner
-    t.points = points
-    t.num_turns = t.draws
-    for seat in range(2):
-        t.final_hands[seat] = t.hands[seat]
-    if winner != NOBODY:
-        t.scores[winner] += points
-        if t.to_target and t.scores[winner] >= t.rules.target:
-            t.match_winner = winner
-    return EPISODE_ENDED if not t.to_target or t.match_winner != NOBODY else HAND_ENDED
-
-
-@kernel
-def end_unscored(t, ending):
-    """Ends a dead or truncated hand: both hands as they would best be laid, no points."""
-    t.knocker = NOBODY
-    pack = t.rules.pack
-    t.layoffs[:] = _U0
-    for seat in range(2):
-        t.deadwood[seat] = arrange_hand(t.hands[seat], pack, t.melds[seat])
-    return end_hand(t, ending, NOBODY, 0)
-
-
-@kernel
-def end_knock(t, declared):
-    """Lays the knocker's melds, defends, scores. ``declared`` is KNOCKED or BIG_GINNED."""
-    knocker = np.int64(t.mover)
-    defender = 1 - knocker
-    rules = t.rules
-    mine = arrange_hand(t.hands[knocker], rules.pack, t.melds[knocker])
-    ending = GINNED if declared == KNOCKED and mine == 0 else declared
-    theirs = defend_hand(t.hands[defender], t.melds[knocker], ending != KNOCKED, t.melds[defender], t.layoffs)
-    t.knocker = knocker
-    t.deadwood[knocker] = mine
-    t.deadwood[defender] = theirs
-    ending, sign, points = score(rules, t.doubled, ending, mine, theirs)
-    winner = NOBODY if sign == 0 else knocker if sign > 0 else defender
-    return end_hand(t, ending, winner, points)
 
 
 @kernel
@@ -351,7 +344,11 @@ def play(t, action):
     mover = np.int64(t.mover)
     t.moves[t.num_moves] = action
     t.num_moves += 1
+    if t.phase >= DECLARE:
+        return play_in_showdown(t, action)
     if action == PASS:
+        if t.phase == WALL:
+            return end_unscored(t, DEAD)
         t.declined[mover] |= bit(t.pile[0])
         t.phase = OFFER_DEALER if t.phase == OFFER else DRAW_STOCK
         t.mover = 1 - mover
@@ -375,10 +372,14 @@ def play(t, action):
             t.drawn = card
         t.hands[mover] |= bit(card)
         t.draws += 1
-        t.phase = THROW
+        if taking and t.phase == DRAW_ANY:
+            t.takes += 1
+            if t.takes == t.rules.take_cap:
+                return end_unscored(t, DEAD)
+        t.phase = WALL_THROW if t.phase == WALL else THROW
         return GOING_ON
     if action == BIG_GIN:
-        return end_knock(t, BIG_GINNED)
+        return knock(t, True)
     card = action - KNOCK if action >= KNOCK else action - DISCARD
     t.hands[mover] &= ~bit(card)
     t.known[mover] &= ~bit(card)
@@ -386,12 +387,19 @@ def play(t, action):
     t.pile[t.pile_size] = card
     t.pile_by[t.pile_size] = mover
     t.pile_size += 1
+    t.swaps = t.swaps + 1 if card == t.taken else 0
     t.taken = NO_CARD
     t.drawn = NO_CARD
     if action >= KNOCK:
-        return end_knock(t, KNOCKED)
+        return knock(t, False)
     rules = t.rules
+    if t.swaps == rules.swap_cap:
+        return end_unscored(t, DEAD)
     if rules.deck_size - t.stock_at <= rules.stock_floor:
+        if rules.wall == _WALL_KNOCK:
+            t.phase = WALL
+            t.mover = 1 - mover
+            return GOING_ON
         return end_unscored(t, DEAD)
     if t.draws >= rules.draw_cap:
         return end_unscored(t, TRUNCATED)
@@ -502,19 +510,13 @@ def new_tables(rules: Rules | str, size: int, *, seed: int = 0, first: int = 0, 
         match: Whether hands go on to the rules' target; otherwise a hand is an episode.
 
     Raises:
-        ValueError: If the seed or size is out of range, or the engine does not play these rules.
+        ValueError: If the seed or size is out of range, or there are no such rules.
     """
     rules = as_rules(rules)
     if size < 1:
         raise ValueError(f"size is {size}; expected at least 1 table")
     if not 0 <= first <= (1 << 63) - size:
         raise ValueError(f"first is {first}; expected a table number of 0 to 2**63 - size")
-    for field, played in (("wall", "dead"), ("knocker_melds", "auto"), ("layoffs", "best")):
-        if getattr(rules, field) != played:
-            raise ValueError(f"rules: {field}={getattr(rules, field)!r} is not played yet; expected {played!r}")
-    for field in ("swap_cap", "take_cap"):
-        if getattr(rules, field) is not None:
-            raise ValueError(f"rules: {field}={getattr(rules, field)} is not played yet; expected None")
     tables = empty_tables(rules, size, match)
     tables["key"][:] = mix_keys(seed, np.arange(first, first + size, dtype=np.uint64))
     deal(tables)
@@ -565,21 +567,26 @@ def deal(
     _deal_decks(tables, rows, np.ascontiguousarray(decks, dtype=np.int8), seats.astype(np.int64))
 
 
+def num_actions(tables: Tables) -> int:
+    """Returns the size of the tables' action table (`gin_env.rules.Rules.num_actions`)."""
+    return NUM_MANUAL_ACTIONS if tables["rules"]["manual"][0] else NUM_ACTIONS
+
+
 def legal(tables: Tables, out: np.ndarray | None = None) -> np.ndarray:
     """Returns the mask of each mover's legal actions, all zero where the hand is over.
 
     Args:
         tables: N tables.
-        out: (N, 108) int8 to write into.
+        out: (N, A) int8 to write into; A is 108, or 449 where the rules are manual.
     """
-    out = output("out", out, (tables.size, NUM_ACTIONS), np.int8)
+    out = output("out", out, (tables.size, num_actions(tables)), np.int8)
     _legal(tables, out)
     return out
 
 
 def legal_actions(tables: Tables, row: int = 0) -> list[int]:
     """Returns the ids of the legal actions at one table."""
-    out = np.empty(NUM_ACTIONS, dtype=np.int8)
+    out = np.empty(num_actions(tables), dtype=np.int8)
     write_legal(tables[row], True, out)
     return np.flatnonzero(out).tolist()
 
@@ -613,8 +620,8 @@ def step(
     chosen = np.ascontiguousarray(actions)
     if chosen.shape != (size,) or chosen.dtype.kind not in "iu":
         raise ValueError(f"actions are {chosen.dtype} of shape {chosen.shape}; expected integers of shape ({size},)")
-    if chosen.dtype == np.uint64 and chosen.size and chosen.max() >= NUM_ACTIONS:
-        chosen = np.minimum(chosen, np.uint64(NUM_ACTIONS))  # illegal all the same; as int64 it might be the -1
+    if chosen.dtype == np.uint64 and chosen.size and chosen.max() >= NUM_MANUAL_ACTIONS:
+        chosen = np.minimum(chosen, np.uint64(NUM_MANUAL_ACTIONS))  # illegal all the same; as int64 it might be the -1
     points = output("points", points, (size, 2), np.int32)
     over = output("over", over, (size,), np.int8)
     bad = _step(tables, chosen.astype(np.int64, copy=False), redeal, points, over)

@@ -19,10 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gin_env._compile import count, kernel, lowest
+from gin_env.actions import MAX_MELDS
 from gin_env.cards import CARD_POINTS, NUM_CARDS, NUM_RANKS
-
-# A hand of ten or eleven cards holds at most three melds: the width of every meld array.
-MAX_MELDS = 3
 
 FULL_PACK = np.uint64((1 << NUM_CARDS) - 1)
 SUIT_MASK = (1 << NUM_RANKS) - 1

@@ -7,17 +7,22 @@ A named preset is a `Rules` object; a house variant is one with other fields:
     25
     >>> Rules(name="short", knock_limit=7, target=50).knock_limit
     7
+    >>> as_rules("plus20:oklahoma=true,target=50").oklahoma
+    True
 """
 
 import dataclasses
 import hashlib
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from gin_env.actions import NUM_ACTIONS, NUM_MANUAL_ACTIONS
 from gin_env.cards import NUM_RANKS, NUM_SUITS
 
 MAX_HAND_SIZE = 10
@@ -61,11 +66,16 @@ class Rules:
         wall: At the stock floor the hand is "dead" at once, or the next player may "knock" with the upcard or pass.
         draw_cap: A plain discard after this many draws ends the hand as truncated.
         swap_cap: Turns in a row that take and throw back the upcard before the hand is dead; None for no such rule.
-        take_cap: Draws from the discard pile before the hand is dead; None for no such rule.
-        knocker_melds: "auto" (the engine arranges the knocker's hand) or "manual" (the knocker declares melds).
-        layoffs: "best" (own melds and layoffs together, least deadwood), "ascending" (own melds as arranged alone, then
-            each card in order of its id on the first meld that takes it) or "manual" (card by card).
-        target: Points that win a match.
+        take_cap: Cards taken from the discard pile, the upcard offer apart, before the hand is dead; None for no such
+            rule.
+        knocker_melds: "auto" (the engine arranges the knocker's hand, see `gin_env.melds.arrange`) or "manual" (the
+            knocker lays melds one by one, any that leave no more than the limit).
+        layoffs: "best" (own melds and layoffs chosen together for the least deadwood), "ascending" (after the own
+            melds, the lowest card that fits goes on the first meld that takes it, until none fits) or "manual" (the
+            defender lays off card by card and may stop).
+        defender_melds: "auto" (the best of what is left) or "manual" (the defender lays melds one by one and may stop).
+        target: Points that win a match; None for a match of one hand, in which a tie is a draw and a hand that was not
+            played to an end is dealt again.
     """
 
     name: str = "cardpuzzle"
@@ -89,7 +99,8 @@ class Rules:
     take_cap: int | None = None
     knocker_melds: Literal["auto", "manual"] = "auto"
     layoffs: Literal["best", "ascending", "manual"] = "best"
-    target: int = 100
+    defender_melds: Literal["auto", "manual"] = "auto"
+    target: int | None = 100
 
     def __post_init__(self) -> None:
         """Checks every field.
@@ -119,6 +130,13 @@ class Rules:
                 raise ValueError(f"rules: {field} is {value}; expected {low} to {high}")
         if self.double_spades != "no" and not self.oklahoma:
             raise ValueError(f"rules: double_spades={self.double_spades!r} needs oklahoma=True, whose upcard it reads")
+        if self.layoffs == "best" and self.defender_melds == "manual":
+            raise ValueError(
+                "rules: layoffs='best' chooses the defender's melds too; with defender_melds='manual' expected "
+                "layoffs='manual' or 'ascending'"
+            )
+        if self.swap_cap is not None and not self.rediscard:
+            raise ValueError(f"rules: swap_cap={self.swap_cap} counts what rediscard=False forbids; expected None")
         stock = self.ranks * self.suits - 2 * self.hand_size - 1
         if stock <= self.stock_floor:
             raise ValueError(
@@ -137,6 +155,27 @@ class Rules:
         suit = (1 << self.ranks) - 1
         return sum(suit << NUM_RANKS * number for number in range(self.suits))
 
+    @property
+    def manual(self) -> bool:
+        """Whether players lay melds or lay off by actions of their own."""
+        return "manual" in (self.knocker_melds, self.layoffs, self.defender_melds)
+
+    @property
+    def num_actions(self) -> int:
+        """Size of the action table: 108, or 449 where the rules are manual (see `gin_env.actions`)."""
+        return NUM_MANUAL_ACTIONS if self.manual else NUM_ACTIONS
+
+    @property
+    def text(self) -> str:
+        """A preset and what differs from it, such as ``plus20:oklahoma=true,target=50``; `as_rules` reads it."""
+        base = PRESETS.get(self.name, PRESETS[DEFAULT_PRESET])
+        changes = [
+            f"{field.name}={_write_value(getattr(self, field.name))}"
+            for field in dataclasses.fields(self)
+            if field.name != "name" and getattr(self, field.name) != getattr(base, field.name)
+        ]
+        return base.name + (":" + ",".join(changes) if changes else "")
+
     def to_dict(self) -> dict[str, Any]:
         """Returns all fields as plain values."""
         return dataclasses.asdict(self)
@@ -148,10 +187,7 @@ class Rules:
         Raises:
             ValueError: If a field is unknown or its value cannot be played.
         """
-        names = {field.name for field in dataclasses.fields(cls)}
-        unknown = sorted(set(fields) - names)
-        if unknown:
-            raise ValueError(f"rules: unknown field {unknown[0]!r}; expected some of {', '.join(sorted(names))}")
+        _check_names(fields)
         try:
             return cls(**fields)
         except TypeError as error:
@@ -190,10 +226,11 @@ CODES = {
 
 # Small numbers, so that the rules of a table fit into one line of the processor's cache.
 RULES_DTYPE = np.dtype(
-    [("pack", np.uint64), ("target", np.int32), ("deck_size", np.int16)]
+    [("pack", np.uint64), ("target", np.int32), ("deck_size", np.int16), ("manual", np.int16)]
     + [(field.name, np.int16) for field in dataclasses.fields(Rules) if field.name not in ("name", "target")]
 )
 
+DEFAULT_PRESET = "cardpuzzle"
 PRESETS = {
     rules.name: rules
     for rules in (
@@ -201,6 +238,28 @@ PRESETS = {
         Rules(name="luciano", big_gin_bonus=None, next_dealer="winner"),
         Rules(name="plus20", big_gin_bonus=None, undercut_bonus=20, tie="nothing", rediscard=True),
         Rules(name="rummyplus", tie="nothing"),
+        # What other libraries play, for comparisons.
+        Rules(
+            name="openspiel",
+            big_gin_bonus=None,
+            tie="nothing",
+            rediscard=True,
+            first_dealer=1,
+            next_dealer="same",
+            wall="knock",
+            swap_cap=2,
+            take_cap=50,
+            knocker_melds="manual",
+            layoffs="manual",
+            defender_melds="manual",
+        ),
+        Rules(
+            name="eaai",
+            big_gin_bonus=None,
+            knocker_melds="manual",
+            layoffs="ascending",
+            defender_melds="manual",
+        ),
     )
 }
 
@@ -213,12 +272,83 @@ def preset(name: str, **changes: Any) -> Rules:
     """
     if name not in PRESETS:
         raise ValueError(f"{name!r} is no preset; expected one of {', '.join(PRESETS)}")
+    _check_names(changes)
     try:
         return dataclasses.replace(PRESETS[name], **changes)
     except TypeError as error:
         raise ValueError(str(error)) from None
 
 
+def automatic(rules: Rules) -> Rules:
+    """Returns the rules with melds and layoffs left to the engine: the best of each."""
+    return dataclasses.replace(rules, knocker_melds="auto", layoffs="best", defender_melds="auto")
+
+
 def as_rules(rules: "Rules | str") -> Rules:
-    """Returns rules given as an object or as a preset's name."""
-    return preset(rules) if isinstance(rules, str) else rules
+    """Returns rules given as an object or as text.
+
+    Args:
+        rules: Rules; or the name of a preset, alone or with changes (``"luciano"``,
+            ``"plus20:target=50,tie=undercut"``); or the path of a TOML file (`load_rules`), which ends in ``.toml``.
+
+    Raises:
+        ValueError: If the text names no rules, or they cannot be played.
+        OSError: If the file cannot be read.
+    """
+    if isinstance(rules, Rules):
+        return rules
+    if not isinstance(rules, str):
+        raise ValueError(f"rules are {rules!r}; expected a Rules object, a preset's name or a .toml file")
+    if rules.endswith(".toml"):
+        return load_rules(rules)
+    name, _, changes = rules.partition(":")
+    fields: dict[str, Any] = {}
+    for change in filter(None, changes.split(",")):
+        field, equals, value = change.partition("=")
+        if not equals:
+            raise ValueError(f"rules {rules!r}: {change!r} is not of the form field=value")
+        fields[field.strip()] = _read_value(value.strip())
+    return preset(name, **fields)
+
+
+def load_rules(path: str | Path) -> Rules:
+    """Reads rules from a TOML file: fields of `Rules`, and optionally ``preset``, whose other fields they keep.
+
+    TOML has no None; a field that may be None is left out by the text ``"none"``. The name is the file's unless given.
+
+    Raises:
+        ValueError: If the file is not TOML or its rules cannot be played.
+        OSError: If it cannot be read.
+    """
+    path = Path(path)
+    try:
+        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    base = fields.pop("preset", DEFAULT_PRESET)
+    fields = {"name": path.stem} | {name: None if value == "none" else value for name, value in fields.items()}
+    try:
+        return preset(base, **fields)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _check_names(fields: Mapping[str, Any]) -> None:
+    names = [field.name for field in dataclasses.fields(Rules)]
+    for name in fields:
+        if name not in names:
+            raise ValueError(f"rules: unknown field {name!r}; expected some of {', '.join(sorted(names))}")
+
+
+def _write_value(value: Any) -> str:
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
+def _read_value(text: str) -> Any:
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return int(text)
+    except ValueError:
+        return text

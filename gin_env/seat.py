@@ -12,7 +12,6 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from gin_env.actions import NUM_ACTIONS
 from gin_env.engine import IllegalAction
 from gin_env.rules import Rules
 from gin_env.spaces import LegalActions, as_action, check_illegal
@@ -24,11 +23,12 @@ class GinRummyEnv(gymnasium.Env):
     """One seat of gin rummy against an opponent that the environment moves.
 
     It is a `gin_env.vector.GinRummyVectorEnv` of one table; see there for observations, rewards and how episodes end.
-    ``info["action_mask"]`` is (108,) int8, 1 for each legal action and all zero when the episode is over. In the step
+    ``info["action_mask"]`` is (A,) int8, 1 for each legal action and all zero when the episode is over. In the step
     in which a hand ends, ``info`` also says how: ``ending``, ``winner``, ``points`` and so on.
 
-    ``action_space`` is ``Discrete(108)``; its plain ``sample()`` draws legal actions only, so the usual random loop
-    ``env.step(env.action_space.sample())`` plays (see `gin_env.spaces.LegalActions`).
+    ``action_space`` is ``Discrete(A)``, A = 108, or 449 where the rules are manual. Its plain ``sample()`` draws legal
+    actions only, so the usual random loop ``env.step(env.action_space.sample())`` plays (see
+    `gin_env.spaces.LegalActions`).
 
     Args:
         rules: Rules, or the name of a preset.
@@ -69,7 +69,7 @@ class GinRummyEnv(gymnasium.Env):
         self.match = match
         self.render_mode = render_mode
         self.observation_space = self.table.single_observation_space
-        self.action_space: LegalActions = LegalActions()
+        self.action_space: LegalActions = LegalActions(self.rules)
         self._terminated_illegally = False
 
     def reset(
@@ -96,7 +96,7 @@ class GinRummyEnv(gymnasium.Env):
         """Plays an action of the learner, and the opponent's until the learner is to move again.
 
         Returns:
-            Observation (OBSERVATION_SIZE,) float32, reward in hand points, terminated, truncated, info.
+            Observation (D,) float32, reward in hand points, terminated, truncated, info.
 
         Raises:
             IllegalAction: If the action is illegal, unless ``illegal="terminate"``; nothing has changed.
@@ -120,13 +120,13 @@ class GinRummyEnv(gymnasium.Env):
         return None if texts is None else texts[0]
 
     def action_masks(self) -> np.ndarray:
-        """Returns the legal actions, (108,) int8; the name is the one that sb3-contrib asks for."""
+        """Returns the legal actions, (A,) int8; the name is the one that sb3-contrib asks for."""
         return self.action_space.legal
 
     def _end_illegally(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self._terminated_illegally = True
         observations, _ = look(self.table.tables, LEARNER)
-        mask = np.zeros(NUM_ACTIONS, dtype=np.int8)
+        mask = np.zeros(self.rules.num_actions, dtype=np.int8)
         self.action_space.show(mask, at_opening=False)
         info = {"action_mask": mask, "ending": "illegal", "illegal_action": action}
         return observations[0], -self.illegal_penalty, True, False, info

@@ -8,29 +8,28 @@ import numpy as np
 from gymnasium import spaces
 
 from gin_env import engine
-from gin_env.actions import NUM_ACTIONS, TAKE
+from gin_env.actions import TAKE
+from gin_env.cards import NUM_CARDS
 from gin_env.engine import IllegalAction
 from gin_env.rules import Rules
 from gin_env.tables import PHASES, Tables
-from gin_env.view import NUM_PLANES, OBSERVATION_SIZE, PLANE, SCALAR
-
-# What is legal whatever the deal when an episode starts: the upcard, or the opponent's first discard, may be taken.
-OPENING_MASK = np.zeros(NUM_ACTIONS, dtype=np.int8)
-OPENING_MASK[TAKE] = 1
+from gin_env.view import MANUAL_SCALAR, PLANE, SCALAR, observation_size
 
 _MOST_DEADWOOD = 110  # points of eleven cards
 
 
 def observation_space(rules: Rules) -> spaces.Box:
     """Returns the space of one observation, with bounds that hold for any position under the rules."""
-    low = np.zeros(OBSERVATION_SIZE, dtype=np.float32)
-    high = np.ones(OBSERVATION_SIZE, dtype=np.float32)
+    size = observation_size(rules)
+    low = np.zeros(size, dtype=np.float32)
+    high = np.ones(size, dtype=np.float32)
     tens = _MOST_DEADWOOD / 10
     after = PLANE["deadwood_after"]
-    high[after : after + OBSERVATION_SIZE // NUM_PLANES] = tens
+    high[after : after + NUM_CARDS] = tens
     bonus = max(rules.gin_bonus, rules.big_gin_bonus or 0, rules.undercut_bonus)
     # The last hand of a match may start one point short of the target, and spades may double it.
-    most_score = (rules.target + 2 * (_MOST_DEADWOOD + bonus)) / rules.target
+    target = rules.target or 1
+    most_score = (target + 2 * (_MOST_DEADWOOD + bonus)) / target
     for name, bound in (
         ("limit", tens),
         ("stock", 2),
@@ -44,12 +43,21 @@ def observation_space(rules: Rules) -> spaces.Box:
     ):
         high[SCALAR[name]] = bound
     low[SCALAR["take_saves"]] = -tens
+    if rules.manual:
+        high[[MANUAL_SCALAR["knocker_deadwood"], MANUAL_SCALAR["unlaid"]]] = tens
     return spaces.Box(low, high, dtype=np.float32)
 
 
-def mask_space() -> spaces.Box:
-    """Returns the space of one action mask: (108,) int8, 1 for each legal action."""
-    return spaces.Box(0, 1, shape=(NUM_ACTIONS,), dtype=np.int8)
+def mask_space(rules: Rules) -> spaces.Box:
+    """Returns the space of one action mask: (A,) int8, 1 for each legal action."""
+    return spaces.Box(0, 1, shape=(rules.num_actions,), dtype=np.int8)
+
+
+def opening_mask(rules: Rules) -> np.ndarray:
+    """Returns what is legal whatever the deal when an episode starts: the upcard or first discard may be taken."""
+    mask = np.zeros(rules.num_actions, dtype=np.int8)
+    mask[TAKE] = 1
+    return mask
 
 
 def check_illegal(illegal: str, penalty: float) -> tuple[str, float]:
@@ -74,7 +82,7 @@ def as_action(action: Any) -> int:
     try:
         return operator.index(action)
     except TypeError:
-        raise TypeError(f"action is {action!r}; expected an integer, 0 to {NUM_ACTIONS - 1}") from None
+        raise TypeError(f"action is {action!r}; expected an integer, the id of an action") from None
 
 
 def refuse_waiting(tables: Tables, rows: Iterable[int], actions: np.ndarray) -> None:
@@ -104,7 +112,7 @@ class _LegalSamples:
 
     @property
     def legal(self) -> np.ndarray:
-        """What is legal now, int8: (108,), or (N, 108) for a batch."""
+        """What is legal now, int8: (A,), or (N, A) for a batch."""
         return self._legal.copy()
 
     def show(self, mask: np.ndarray, at_opening: bool) -> None:
@@ -125,15 +133,15 @@ class _LegalSamples:
 
 
 class LegalActions(_LegalSamples, spaces.Discrete):
-    """``Discrete(108)`` whose plain ``sample()`` draws among the actions that are legal now.
+    """``Discrete`` over the action table whose plain ``sample()`` draws among the actions that are legal now.
 
     So the usual loop ``env.step(env.action_space.sample())`` plays. A sample with a mask or with probabilities of its
     own is drawn as in any ``Discrete``. Every action id is contained, legal or not.
     """
 
-    def __init__(self, seed: int | None = None) -> None:
-        self._start(OPENING_MASK)
-        super().__init__(NUM_ACTIONS, seed=seed)
+    def __init__(self, rules: Rules, seed: int | None = None) -> None:
+        self._start(opening_mask(rules))
+        super().__init__(rules.num_actions, seed=seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
         """Draws one action id; by default a legal one (0 when the episode is over, where none is)."""
@@ -143,11 +151,11 @@ class LegalActions(_LegalSamples, spaces.Discrete):
 
 
 class BatchedLegalActions(_LegalSamples, spaces.MultiDiscrete):
-    """``MultiDiscrete([108] * N)`` whose plain ``sample()`` draws among the actions that are legal now."""
+    """``MultiDiscrete`` over the action table at N tables; its plain ``sample()`` draws legal actions only."""
 
-    def __init__(self, num_envs: int, seed: int | None = None) -> None:
-        self._start(np.tile(OPENING_MASK, (num_envs, 1)))
-        super().__init__([NUM_ACTIONS] * num_envs, seed=seed)
+    def __init__(self, rules: Rules, num_envs: int, seed: int | None = None) -> None:
+        self._start(np.tile(opening_mask(rules), (num_envs, 1)))
+        super().__init__([rules.num_actions] * num_envs, seed=seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.ndarray:
         """Draws (N,) int64 action ids; by default legal ones (0 where an episode is over)."""

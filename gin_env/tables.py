@@ -10,9 +10,9 @@ environment.
 import numpy as np
 from numpy.typing import DTypeLike
 
+from gin_env.actions import MAX_MELDS
 from gin_env.cards import NO_CARD, NUM_CARDS
-from gin_env.melds import MAX_MELDS
-from gin_env.rules import MAX_DRAW_CAP, RULES_DTYPE, Rules
+from gin_env.rules import MAX_DRAW_CAP, MAX_HAND_SIZE, RULES_DTYPE, Rules
 
 # Phases: what the mover has to decide.
 OFFER = 0  # the non-dealer takes the upcard or passes
@@ -20,8 +20,25 @@ OFFER_DEALER = 1  # then the dealer
 DRAW_STOCK = 2  # both passed: the non-dealer must draw from the stock
 DRAW_ANY = 3  # draw from the stock or take the top discard
 THROW = 4  # eleven cards: discard, knock or declare big gin
-OVER = 5  # the hand (or the match) has ended
-PHASES = ("offer", "offer-dealer", "draw-stock", "draw", "throw", "over")
+WALL = 5  # the stock is at its floor: knock with the top discard, or pass
+WALL_THROW = 6  # the discard was taken at the wall: knock or declare big gin
+DECLARE = 7  # the knocker lays melds
+LAY_OFF = 8  # the defender lays off
+DEFEND = 9  # the defender lays melds
+OVER = 10  # the hand (or the match) has ended
+PHASES = (
+    "offer",
+    "offer-dealer",
+    "draw-stock",
+    "draw",
+    "throw",
+    "wall",
+    "wall-throw",
+    "declare",
+    "lay-off",
+    "defend",
+    "over",
+)
 
 # How a hand ended.
 PLAYING = 0
@@ -34,8 +51,16 @@ DEAD = 6  # the stock ran down to its floor
 TRUNCATED = 7  # the cap on draws was reached
 ENDINGS = ("playing", "knock", "gin", "big-gin", "undercut", "tie", "dead", "truncated")
 
+# What a step says of each table.
+GOING_ON = 0
+HAND_ENDED = 1  # and the match goes on with another hand
+EPISODE_ENDED = 2  # a single hand, or the whole match
+
 NOBODY = -1
 
+# Two passes, a draw and a throw for each draw up to the cap and one at the wall, then melds and layoffs: each of the
+# twenty cards that are left by an action of its own would be more than enough, and three times a pass.
+MAX_MOVES = 2 + 2 * (MAX_DRAW_CAP + 1) + 2 * MAX_HAND_SIZE + 3
 
 # (name, type, shape in each row, meaning). Masks are 64-bit card sets (see `gin_env.cards`), cards are ids or -1.
 TABLE_FIELDS = (
@@ -47,6 +72,8 @@ TABLE_FIELDS = (
     ("doubled", np.bool_, (), "whether a spade upcard doubles this hand"),
     ("limit", np.int16, (), "most deadwood to knock with in this hand, points"),
     ("draws", np.int16, (), "cards drawn in this hand, from stock and pile"),
+    ("takes", np.int16, (), "of them those taken from the pile, the upcard offer apart"),
+    ("swaps", np.int16, (), "turns in a row, up to the last, that took a card and threw it back"),
     ("stock_at", np.int16, (), "place in the deck of the next stock card"),
     ("pile_size", np.int16, (), "cards in the discard pile"),
     ("taken", np.int8, (), "card the mover took from the pile in this turn, or -1"),
@@ -54,7 +81,7 @@ TABLE_FIELDS = (
     ("num_moves", np.int16, (), "actions played in this hand"),
     ("scores", np.int32, (2,), "match points by seat"),
     ("hands", np.uint64, (2,), "by seat"),
-    ("known", np.uint64, (2,), "cards of the seat's hand that its opponent has seen it take"),
+    ("known", np.uint64, (2,), "cards of the seat's hand that its opponent has seen: taken, or laid down"),
     ("thrown", np.uint64, (2,), "cards the seat has thrown in this hand, also those taken up since"),
     ("declined", np.uint64, (2,), "cards the seat could have taken from the pile and did not"),
     ("pile", np.int8, (NUM_CARDS,), "discard pile from the bottom, -1 above its top"),
@@ -63,6 +90,11 @@ TABLE_FIELDS = (
     ("key", np.uint64, (), "decides every deck of the table, together with hand_number"),
     ("hand_number", np.int64, (), "hands dealt at this table before this one"),
     ("match_winner", np.int8, (), "seat, or -1 while the match goes on"),
+    # From the knock on, while melds and layoffs go on.
+    ("knocking", np.int8, (), "seat that knocked in this hand, or -1"),
+    ("knocked_with", np.int16, (), "deadwood left to it, points; -1 until its melds are laid"),
+    ("laid", np.uint64, (2, MAX_MELDS), "melds by seat, in the order laid"),
+    ("laid_off", np.uint64, (MAX_MELDS,), "the defender's cards on each of the knocker's melds"),
     # The last hand that ended, kept while the next one is played.
     ("ending", np.int8, (), "PLAYING before the first hand has ended, then KNOCKED to TRUNCATED"),
     ("knocker", np.int8, (), "seat, or -1"),
@@ -73,8 +105,7 @@ TABLE_FIELDS = (
     ("melds", np.uint64, (2, MAX_MELDS), "by seat, as laid down"),
     ("layoffs", np.uint64, (MAX_MELDS,), "the defender's cards on each of the knocker's melds"),
     ("final_hands", np.uint64, (2,), "by seat"),
-    # The record of this hand: two passes, then a draw and a throw for each draw up to the cap.
-    ("moves", np.int16, (2 + 2 * MAX_DRAW_CAP,), "their ids in order; what lies above num_moves is stale"),
+    ("moves", np.int16, (MAX_MOVES,), "the actions of this hand in order; what lies above num_moves is stale"),
 )
 TABLE_DTYPE = np.dtype([(name, kind, shape) for name, kind, shape, _ in TABLE_FIELDS], align=True)
 
@@ -90,7 +121,7 @@ def empty_tables(rules: Rules, size: int, match: bool = False) -> Tables:
     tables["phase"] = OVER
     for field in ("taken", "drawn", "pile", "pile_by", "deck"):
         tables[field] = NO_CARD
-    for field in ("match_winner", "knocker", "winner"):
+    for field in ("match_winner", "knocking", "knocker", "winner"):
         tables[field] = NOBODY
     return tables
 

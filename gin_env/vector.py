@@ -17,13 +17,12 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
 from gin_env import engine
-from gin_env.actions import NUM_ACTIONS
 from gin_env.engine import EPISODE_ENDED, GOING_ON, HAND_ENDED, NO_ACTION, IllegalAction
 from gin_env.render import render_text
 from gin_env.rules import Rules, as_rules
 from gin_env.spaces import BatchedLegalActions, LegalActions, observation_space, refuse_waiting
 from gin_env.tables import ENDINGS, OVER, TRUNCATED
-from gin_env.view import OBSERVATION_SIZE, View, look, observe
+from gin_env.view import View, look, observation_size, observe
 
 LEARNER, OPPONENT = 0, 1  # seats
 
@@ -36,7 +35,7 @@ class Opponent(Protocol):
     """What the environment needs of an opponent; `agents.base.Agent` is one."""
 
     def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
-        """Returns (K,) action ids for (K,) views, (K, 108) masks and (K,) uint64 random keys."""
+        """Returns (K,) action ids for (K,) views, (K, A) masks and (K,) uint64 random keys."""
         ...
 
 
@@ -66,12 +65,13 @@ class GinRummyVectorEnv(VectorEnv):
     The environment moves the opponent until the learner is to move. Who deals first is drawn by the rules (by default
     at random), so the seats are alike. An episode is a hand, or with ``match=True`` a match.
 
-    Observations are ``(N, OBSERVATION_SIZE)`` float32 (`gin_env.view.encode`) and actions ``(N,)`` ids
-    (`gin_env.actions`). Rewards are the hand points that the learner wins, negative where it loses, paid in the step in
-    which the hand ends, whoever ends it. A hand that was scored or is dead terminates, one that reached the cap on
-    draws is truncated; a match only ever terminates. ``action_space.sample()`` draws legal actions.
+    Observations are ``(N, D)`` float32 (`gin_env.view.encode`): D is 487, or 753 where the rules are manual. Actions
+    are ``(N,)`` ids of the action table (`gin_env.actions`), which has A = 108 or 449. Rewards are the hand points that
+    the learner wins, negative where it loses, paid in the step in which the hand ends, whoever ends it. A hand that was
+    scored or is dead terminates, one that reached the cap on draws is truncated; a match only ever terminates.
+    ``action_space.sample()`` draws legal actions.
 
-    ``infos["action_mask"]`` is (N, 108) int8, 1 for each legal action; all zero at a table whose episode is over. Where
+    ``infos["action_mask"]`` is (N, A) int8, 1 for each legal action; all zero at a table whose episode is over. Where
     a hand ended in the step (``infos["_ending"]`` says where):
 
     - ``ending``: one of `gin_env.tables.ENDINGS`, as text,
@@ -131,16 +131,16 @@ class GinRummyVectorEnv(VectorEnv):
 
         self.single_observation_space = observation_space(self.rules)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.single_action_space = LegalActions()
-        self.action_space: BatchedLegalActions = BatchedLegalActions(num_envs)
+        self.single_action_space = LegalActions(self.rules)
+        self.action_space: BatchedLegalActions = BatchedLegalActions(self.rules, num_envs)
 
         self._keyed = False  # whether a seed, given or drawn, has set the keys
         self._opponent_keys = np.zeros(num_envs, dtype=np.uint64)
         self._decisions = np.zeros(num_envs, dtype=np.uint64)  # made by the opponent since its key was set
         self._over = np.zeros(num_envs, dtype=np.bool_)  # the episode has ended and the table was not reset
         self._pending = np.zeros(num_envs)  # points that the learner's next step is paid in addition
-        self._observations = np.zeros((num_envs, OBSERVATION_SIZE), dtype=np.float32)
-        self._masks = np.zeros((num_envs, NUM_ACTIONS), dtype=np.int8)
+        self._observations = np.zeros((num_envs, observation_size(self.rules)), dtype=np.float32)
+        self._masks = np.zeros((num_envs, self.rules.num_actions), dtype=np.int8)
 
     # ------------------------------------------------------------------------------------------------- Gymnasium's
 
@@ -182,7 +182,7 @@ class GinRummyVectorEnv(VectorEnv):
             actions: (N,) action ids.
 
         Returns:
-            Observations (N, OBSERVATION_SIZE) float32, rewards (N,) float64 in hand points, terminated (N,) bool,
+            Observations (N, D) float32, rewards (N,) float64 in hand points, terminated (N,) bool,
             truncated (N,) bool, and infos as described for the class.
 
         Raises:
@@ -361,7 +361,7 @@ class GinRummyVectorEnv(VectorEnv):
         for row, observation in zip(rows, observations, strict=True):
             final_obs[row] = observation
         final_info = self._hand_infos(over)
-        final_info["action_mask"] = np.zeros((self.num_envs, NUM_ACTIONS), dtype=np.int8)
+        final_info["action_mask"] = np.zeros((self.num_envs, self.rules.num_actions), dtype=np.int8)
         final_info["_action_mask"] = over.copy()
         return {
             "final_obs": final_obs,

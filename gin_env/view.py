@@ -9,12 +9,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gin_env._compile import borrow_row, count, kernel, write_cards
-from gin_env.actions import NUM_ACTIONS
+from gin_env.actions import MAX_MELDS
 from gin_env.cards import NO_CARD, NUM_CARDS
-from gin_env.engine import write_legal
-from gin_env.melds import FLOAT_POINTS, MAX_MELDS, bit, deadwood_without, least_after_discard, least_deadwood
-from gin_env.rules import RULES_DTYPE
-from gin_env.tables import DRAW_STOCK, NOBODY, OVER, PLAYING, THROW, Tables, output
+from gin_env.engine import num_actions, write_legal
+from gin_env.melds import FLOAT_POINTS, bit, deadwood_without, least_after_discard, least_deadwood
+from gin_env.rules import RULES_DTYPE, Rules
+from gin_env.showdown import card_points
+from gin_env.tables import (
+    DECLARE,
+    DRAW_STOCK,
+    NOBODY,
+    OVER,
+    PLAYING,
+    THROW,
+    WALL,
+    WALL_THROW,
+    Tables,
+    output,
+)
 
 # Who threw a card of the discard pile, as one seat sees it.
 OWN, OPPONENT, DEALT = 0, 1, -1
@@ -36,8 +48,8 @@ VIEW_FIELDS = (
     ("draws", np.int16, (), "cards drawn in this hand by both"),
     ("stock", np.int16, (), "cards left in the stock"),
     ("pile_size", np.int16, (), "cards in the discard pile"),
-    ("hand", np.uint64, (), "own cards"),
-    ("own_known", np.uint64, (), "own cards that the opponent has seen being taken"),
+    ("hand", np.uint64, (), "own cards, those laid down and laid off included"),
+    ("own_known", np.uint64, (), "own cards that the opponent has seen being taken or laid"),
     ("opponent_known", np.uint64, (), "cards known to be in the opponent's hand; all of it once it is shown"),
     ("own_thrown", np.uint64, (), "cards thrown by oneself in this hand, also those taken up since"),
     ("opponent_thrown", np.uint64, (), "the same for the opponent"),
@@ -47,13 +59,14 @@ VIEW_FIELDS = (
     ("pile_by", np.int8, (NUM_CARDS,), "who threw each: OWN, OPPONENT, or DEALT for the first upcard"),
     ("own_score", np.int32, (), "match points"),
     ("opponent_score", np.int32, (), "match points"),
-    ("target", np.int32, (), "points that win the match; 0 where a hand is an episode"),
-    # Once the hand is over; until then PLAYING, 0, -1 and no cards.
+    ("target", np.int32, (), "points that win the match; 0 where one hand decides"),
+    # Once the hand is over; until then PLAYING and 0.
     ("ending", np.int8, (), "gin_env.tables.PLAYING to TRUNCATED"),
-    ("knocker", np.int8, (), "who knocked: OWN, OPPONENT, or -1 for nobody"),
     ("own_points", np.int32, (), "points won (negative: lost) in this hand"),
-    ("own_deadwood", np.int16, (), "after layoffs"),
-    ("opponent_deadwood", np.int16, (), "after layoffs"),
+    # From the knock on, as far as it is on the table; until then -1 and no cards.
+    ("knocker", np.int8, (), "who knocked: OWN, OPPONENT, or -1 for nobody"),
+    ("own_deadwood", np.int16, (), "the knocker's once its melds are laid, both when the hand is over; otherwise -1"),
+    ("opponent_deadwood", np.int16, (), "the same for the opponent"),
     ("own_melds", np.uint64, (MAX_MELDS,), "as laid down"),
     ("opponent_melds", np.uint64, (MAX_MELDS,), "as laid down"),
     ("layoffs", np.uint64, (MAX_MELDS,), "the defender's cards on each of the knocker's melds"),
@@ -103,7 +116,7 @@ def observe_row(t, seat, v):
     v.drawn = t.drawn if moves else NO_CARD
     v.own_score = t.scores[seat]
     v.opponent_score = t.scores[other]
-    v.target = t.rules.target if t.to_target else 0
+    v.target = max(t.rules.target, 0) if t.to_target else 0
     v.ending = PLAYING
     v.knocker = NOBODY
     v.own_points = 0
@@ -124,6 +137,17 @@ def observe_row(t, seat, v):
         v.own_melds[:] = t.melds[seat]
         v.opponent_melds[:] = t.melds[other]
         v.layoffs[:] = t.layoffs
+    elif t.phase >= DECLARE:
+        # What lies on the table. The defender's other cards stay hidden.
+        if t.knocking == seat:
+            v.knocker = OWN
+            v.own_deadwood = t.knocked_with
+        else:
+            v.knocker = OPPONENT
+            v.opponent_deadwood = t.knocked_with
+        v.own_melds[:] = t.laid[seat]
+        v.opponent_melds[:] = t.laid[other]
+        v.layoffs[:] = t.laid_off
 
 
 @kernel
@@ -179,7 +203,7 @@ SCALARS = (
     ("offer_dealer", "1 in the dealer's upcard offer"),
     ("draw_stock", "1 when only the stock may be drawn"),
     ("draw", "1 when stock or top discard may be drawn"),
-    ("throw", "1 when a card must be thrown"),
+    ("throw", "1 when a card must be thrown; all five 0 at the wall and once the hand is knocked"),
     ("to_move", "1 when this seat is to move"),
     ("is_dealer", "1 for the dealer"),
     ("doubled", "1 when a spade upcard doubles the hand"),
@@ -187,7 +211,7 @@ SCALARS = (
     ("stock", "cards left in the stock, of 32"),
     ("end_near", "1 / (1 + cards that can still be drawn): 1 when a throw that does not knock ends the hand"),
     ("draws", "cards drawn in this hand, of 32"),
-    ("deadwood", "tens of points: least deadwood now, of eleven cards after the best discard"),
+    ("deadwood", "tens of points: least deadwood of the hand now, of eleven cards after the best discard"),
     ("take_saves", "tens of points by which taking the upcard and throwing another card lowers the deadwood"),
     ("opponent_known_count", "known cards in the opponent's hand, of 10"),
     ("returned", "cards that both have thrown in this hand, of 4: taken up and thrown back"),
@@ -195,12 +219,33 @@ SCALARS = (
     ("opponent_score", "opponent's match score, of the target"),
     ("match", "1 when hands go on to a target"),
 )
+# What follows where the rules are manual.
+MANUAL_PLANES = (
+    ("meld_1", "1 for each card on the knocker's first meld, laid off cards included"),
+    ("meld_2", "the same for the second"),
+    ("meld_3", "the same for the third"),
+    ("laid_off", "1 for each card laid off"),
+    ("defender_melds", "1 for each card in the defender's own melds"),
+)
+MANUAL_SCALARS = (
+    ("declare", "1 while the knocker lays melds"),
+    ("lay_off", "1 while the defender lays off"),
+    ("defend", "1 while the defender lays melds"),
+    ("knocker", "1 for the knocker, from the knock on"),
+    ("knocker_deadwood", "tens of points: left to the knocker, once its melds are laid"),
+    ("unlaid", "tens of points: own cards that are neither in melds nor laid off, from the knock on"),
+)
 NUM_PLANES = len(PLANES)
 NUM_SCALARS = len(SCALARS)
 OBSERVATION_SIZE = NUM_PLANES * NUM_CARDS + NUM_SCALARS
+MANUAL_OBSERVATION_SIZE = OBSERVATION_SIZE + len(MANUAL_PLANES) * NUM_CARDS + len(MANUAL_SCALARS)
 # Where each field begins in the vector.
 PLANE = {name: index * NUM_CARDS for index, (name, _) in enumerate(PLANES)}
 SCALAR = {name: NUM_PLANES * NUM_CARDS + index for index, (name, _) in enumerate(SCALARS)}
+MANUAL_PLANE = {name: OBSERVATION_SIZE + index * NUM_CARDS for index, (name, _) in enumerate(MANUAL_PLANES)}
+MANUAL_SCALAR = {
+    name: OBSERVATION_SIZE + len(MANUAL_PLANES) * NUM_CARDS + index for index, (name, _) in enumerate(MANUAL_SCALARS)
+}
 
 _U0 = np.uint64(0)
 _HAND, _OWN_KNOWN, _OPPONENT_KNOWN, _UNSEEN = (
@@ -209,6 +254,7 @@ _HAND, _OWN_KNOWN, _OPPONENT_KNOWN, _UNSEEN = (
 _PILE = (PLANE["own_pile"], PLANE["opponent_pile"])
 _DECLINED, _UPCARD, _AFTER = (PLANE[name] for name in ("opponent_declined", "upcard", "deadwood_after"))
 _FIRST_SCALAR = NUM_PLANES * NUM_CARDS
+_FIRST_MANUAL_SCALAR = MANUAL_SCALAR["declare"]
 
 
 # Recency of the k-th card from the top of the pile.
@@ -219,7 +265,7 @@ _INVERSE = 1 / np.arange(1, NUM_CARDS + 1, dtype=np.float32)
 
 @kernel
 def encode_row(v, out):
-    """Writes a row of a view into ``out`` (OBSERVATION_SIZE,) float32.
+    """Writes a row of a view into ``out``, float32: (OBSERVATION_SIZE,), or more where the rules are manual.
 
     Returns the field deadwood, in points.
     """
@@ -245,7 +291,8 @@ def encode_row(v, out):
     ten = np.float32(0.1)
     saves = np.float32(0)
     after = out[_AFTER : _AFTER + NUM_CARDS]
-    if phase == THROW and v.to_move:
+    throws = phase == THROW or phase == WALL_THROW
+    if throws and v.to_move:
         banned = np.int64(NO_CARD) if v.rules.rediscard else np.int64(v.taken)
         deadwood = deadwood_without(hand, banned, FLOAT_POINTS, ten, after)
         for card in range(NUM_CARDS):
@@ -255,12 +302,13 @@ def encode_row(v, out):
         for card in range(NUM_CARDS):
             after[card] = np.float32(0)
         deadwood = least_deadwood(hand)
-        if phase < THROW and phase != DRAW_STOCK and v.upcard != NO_CARD:
+        if (phase < THROW and phase != DRAW_STOCK or phase == WALL) and v.upcard != NO_CARD:
             saves = ten * np.float32(deadwood - least_after_discard(hand | bit(v.upcard), np.int64(v.upcard)))
 
     at = _FIRST_SCALAR
-    for k in range(5):
+    for k in range(4):
         out[at + k] = np.float32(phase == k)
+    out[at + 4] = np.float32(throws)
     out[at + 5] = np.float32(v.to_move)
     out[at + 6] = np.float32(v.is_dealer)
     out[at + 7] = np.float32(v.doubled)
@@ -280,7 +328,38 @@ def encode_row(v, out):
         out[at + 16] = np.float32(0)
         out[at + 17] = np.float32(0)
     out[at + 18] = np.float32(target > 0)
+    if v.rules.manual:
+        encode_showdown(v, out)
     return deadwood
+
+
+@kernel
+def encode_showdown(v, out):
+    """Writes what follows where the rules are manual: `MANUAL_PLANES` and `MANUAL_SCALARS`."""
+    at = OBSERVATION_SIZE
+    scalars = _FIRST_MANUAL_SCALAR
+    for k in range(at, MANUAL_OBSERVATION_SIZE):
+        out[k] = np.float32(0)
+    if v.phase < DECLARE or v.knocker == NOBODY:
+        return
+    own = _U0
+    laid_off = _U0
+    defence = _U0
+    ten = np.float32(0.1)
+    for k in range(MAX_MELDS):
+        meld = v.own_melds[k] if v.knocker == OWN else v.opponent_melds[k]
+        write_cards(out, at + k * NUM_CARDS, meld | v.layoffs[k])
+        laid_off |= v.layoffs[k]
+        own |= v.own_melds[k]
+        defence |= v.opponent_melds[k] if v.knocker == OWN else v.own_melds[k]
+    write_cards(out, at + MAX_MELDS * NUM_CARDS, laid_off)
+    write_cards(out, at + (MAX_MELDS + 1) * NUM_CARDS, defence)
+    for k in range(3):
+        out[scalars + k] = np.float32(v.phase == DECLARE + k)
+    out[scalars + 3] = np.float32(v.knocker == OWN)
+    left = np.int64(v.own_deadwood if v.knocker == OWN else v.opponent_deadwood)
+    out[scalars + 4] = ten * np.float32(max(left, 0))
+    out[scalars + 5] = ten * np.float32(card_points(v.hand & ~(own | laid_off)))
 
 
 @kernel
@@ -289,17 +368,24 @@ def _encode(v, out):
         encode_row(v[i], borrow_row(out, i))
 
 
+def observation_size(rows: Tables | View | Rules) -> int:
+    """Returns how many numbers an observation has under the rules of tables, of a view or given."""
+    manual = rows.manual if isinstance(rows, Rules) else bool(rows.size and rows["rules"]["manual"][0])
+    return MANUAL_OBSERVATION_SIZE if manual else OBSERVATION_SIZE
+
+
 def encode(view: View, out: np.ndarray | None = None) -> np.ndarray:
     """Encodes views as observation vectors.
 
     Args:
         view: N rows.
-        out: (N, OBSERVATION_SIZE) float32 to write into.
+        out: Array of the result's shape and type to write into.
 
     Returns:
-        (N, OBSERVATION_SIZE) float32; the fields are those of `PLANES` (52 numbers each) and `SCALARS`.
+        (N, OBSERVATION_SIZE) float32; the fields are those of `PLANES` (52 numbers each) and `SCALARS`. Where the rules
+        are manual (N, MANUAL_OBSERVATION_SIZE): those of `MANUAL_PLANES` and `MANUAL_SCALARS` follow.
     """
-    out = output("out", out, (view.size, OBSERVATION_SIZE), np.float32)
+    out = output("out", out, (view.size, observation_size(view)), np.float32)
     _encode(view, out)
     return out
 
@@ -328,14 +414,15 @@ def look(
     Args:
         tables: N tables.
         seats: (N,) seats, or one seat for all; by default each table's mover.
-        observations: (N, OBSERVATION_SIZE) float32 to write into.
-        masks: (N, 108) int8 to write into; all zero where the seat is not to move.
+        observations: (N, `observation_size`) float32 to write into.
+        masks: (N, A) int8 to write into, A being 108, or 449 where the rules are manual; all zero where the seat is not
+            to move.
 
     Raises:
         ValueError: If a seat is not 0 or 1.
     """
-    observations = output("observations", observations, (tables.size, OBSERVATION_SIZE), np.float32)
-    masks = output("masks", masks, (tables.size, NUM_ACTIONS), np.int8)
+    observations = output("observations", observations, (tables.size, observation_size(tables)), np.float32)
+    masks = output("masks", masks, (tables.size, num_actions(tables)), np.int8)
     _look(tables, _as_seats(tables, seats), np.empty(1, dtype=VIEW_DTYPE), observations, masks)
     return observations, masks
 

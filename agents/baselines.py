@@ -3,11 +3,12 @@
 import numpy as np
 
 from agents.base import register
+from agents.laying import lay_action
 from gin_env._compile import borrow_row, count, kernel, lowest, read_flags
-from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE
+from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, PASS, TAKE
 from gin_env.cards import NO_CARD, NUM_CARDS, NUM_RANKS
 from gin_env.melds import INT_POINTS, bit, deadwood_without, least_after_discard, least_deadwood
-from gin_env.tables import DRAW_ANY, DRAW_STOCK, THROW
+from gin_env.tables import DECLARE, DRAW_ANY, DRAW_STOCK, THROW, WALL, WALL_THROW
 from gin_env.view import View
 
 _U0 = np.uint64(0)
@@ -16,21 +17,31 @@ _U1 = np.uint64(1)
 
 @kernel
 def _random(mask, rng, out):
+    size = mask.shape[1]
     for i in range(mask.shape[0]):
         row = borrow_row(mask, i)
-        low = read_flags(row, 0)
-        high = read_flags(row, NUM_ACTIONS - 64) >> np.uint64(128 - NUM_ACTIONS)
-        in_low = count(low)
+        legal = 0
+        for start in range(0, size, 64):
+            legal += count(_flags(row, start, size))
         # The key is random already: its upper half, scaled to the number of legal actions.
-        place = np.int64(((rng[i] >> np.uint64(32)) * np.uint64(in_low + count(high))) >> np.uint64(32))
-        first = 0
-        if place >= in_low:
-            place -= in_low
-            low = high
-            first = 64
+        place = np.int64(((rng[i] >> np.uint64(32)) * np.uint64(legal)) >> np.uint64(32))
+        start = 0
+        flags = _flags(row, start, size)
+        while place >= count(flags):
+            place -= count(flags)
+            start += 64
+            flags = _flags(row, start, size)
         for _ in range(place):
-            low &= low - _U1
-        out[i] = first + lowest(low)
+            flags &= flags - _U1
+        out[i] = start + lowest(flags)
+
+
+@kernel
+def _flags(row, start, size):
+    """The flags ``row[start:start + 64]`` as bits, where the row ends before that the rest of it."""
+    if start + 64 <= size:
+        return read_flags(row, start)
+    return read_flags(row, size - 64) >> np.uint64(start + 64 - size)
 
 
 @register("random")
@@ -52,9 +63,17 @@ def _greedy(views, mask, early, late, early_draws, out):
     for i in range(views.size):
         v = views[i]
         phase = v.phase
-        if phase == DRAW_STOCK:
+        # Draws alternate: with the one in hand or the next one.
+        own_draws = (v.draws + 1 + (phase == WALL)) // 2
+        threshold = early if own_draws <= early_draws else late
+        if phase >= DECLARE:
+            out[i] = lay_action(v)
+        elif phase == DRAW_STOCK:
             out[i] = DRAW
-        elif phase != THROW:
+        elif phase == WALL:
+            least = least_after_discard(v.hand | bit(v.upcard), np.int64(v.upcard))
+            out[i] = TAKE if mask[i, TAKE] and least <= threshold else PASS
+        elif phase != THROW and phase != WALL_THROW:
             keeps = least_after_discard(v.hand | bit(v.upcard), np.int64(v.upcard))
             if keeps < least_deadwood(v.hand):
                 out[i] = TAKE
@@ -72,10 +91,8 @@ def _greedy(views, mask, early, late, early_draws, out):
                 cards &= cards - _U1
                 if card != banned and after[card] == least and (best < 0 or card % NUM_RANKS >= best % NUM_RANKS):
                     best = card
-            # Draws alternate and the mover made the last one.
-            own_draws = (v.draws + 1) // 2
-            threshold = early if own_draws <= early_draws else late
-            out[i] = KNOCK + best if least <= threshold and mask[i, KNOCK + best] else DISCARD + best
+            knocks = phase == WALL_THROW or (least <= threshold and mask[i, KNOCK + best])
+            out[i] = KNOCK + best if knocks else DISCARD + best
 
 
 @register("greedy")
@@ -84,7 +101,8 @@ class GreedyAgent:
 
     Takes the upcard or discard if that lowers the best deadwood it can keep after throwing another card, otherwise
     draws from the stock. Throws what leaves the least deadwood, the highest rank among equals (then the last suit of
-    S H D C). Knocks as soon as it may with that throw and at most ``knock`` deadwood; declares gin and big gin.
+    S H D C). Knocks as soon as it may with that throw and at most ``knock`` deadwood, also at the wall; declares gin
+    and big gin. Lays and lays off as the engine would (`agents.laying`).
 
     Args:
         knock: Most deadwood to knock with, points.

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from agents.base import gumbel
+from agents.laying import lay
 from gin_env.actions import NUM_ACTIONS, action_name
 from gin_env.rules import Rules
-from gin_env.view import View, encode, schema
+from gin_env.view import OBSERVATION_SIZE, View, encode, schema
 
 FORMAT = 1
 POLICY, WEIGHTS, CONFIG, PROVENANCE, EVAL, GOLDEN, CARD, SUMS = (
@@ -44,8 +45,8 @@ FILES = (POLICY, WEIGHTS, CONFIG, PROVENANCE, EVAL, GOLDEN, CARD, SUMS)
 ACTIONS_VERSION = 1
 # Largest difference between a logit here and on the machine that exported it.
 TOLERANCE = 1e-3
-# Rules that decide what happens between hands, not how one is played.
-BETWEEN_HANDS = ("first_dealer", "next_dealer", "target")
+# Rules that decide what happens between hands, or who lays the melds (see `agents.laying`): not what a policy learns.
+FREE_RULES = ("first_dealer", "next_dealer", "target", "manual", "knocker_melds", "layoffs", "defender_melds")
 
 
 class BundleError(ValueError):
@@ -194,17 +195,19 @@ class BundleAgent:
             BundleError: If the table plays other rules than the bundle was trained for.
         """
         self._check_rules(view)
-        logits, _ = self.evaluate(encode(view), np.ascontiguousarray(mask, dtype=np.int8))
+        # What manual rules add is left to `agents.laying`.
+        observation = np.ascontiguousarray(encode(view)[:, :OBSERVATION_SIZE])
+        logits, _ = self.evaluate(observation, np.ascontiguousarray(mask[:, :NUM_ACTIONS], dtype=np.int8))
         if self.sample:
             logits = logits + gumbel(rng, logits.shape[1])
-        return logits.argmax(axis=1)
+        return lay(view, logits.argmax(axis=1))
 
     def _check_rules(self, view: View) -> None:
         theirs, ours = self._record[0], view["rules"][0]
         if theirs == ours:
             return
         for field in theirs.dtype.names:
-            if field not in BETWEEN_HANDS and theirs[field] != ours[field]:
+            if field not in FREE_RULES and theirs[field] != ours[field]:
                 raise BundleError(
                     f"bundle {self.name} was trained for rules {self.rules.name!r} with {field}={theirs[field]}, "
                     f"and this table plays {field}={ours[field]}"

@@ -22,14 +22,14 @@ import numpy as np
 
 from agents.base import Agent
 from gin_env import engine
-from gin_env.actions import DRAW, NUM_ACTIONS, TAKE, action_name
+from gin_env.actions import DRAW, TAKE, action_name
 from gin_env.rules import Rules, as_rules
 from gin_env.tables import BIG_GINNED, DEAD, GINNED, KNOCKED, NOBODY, TIED, TRUNCATED, UNDERCUT, Tables
 from gin_env.view import observe
 
 # The agents' random stream of a seed. Far from the numbers of tables, whose hashes are the keys of the deals.
 AGENT_STREAM = 1 << 63
-# Decisions that the keys of one game leave room for; a hand has at most 402 (two passes, 200 draws and throws).
+# Decisions that the keys of one game leave room for; a hand has fewer than half of it (`gin_env.tables.MAX_MOVES`).
 GAME_DECISIONS = 1024
 NORMAL_95 = 1.959963984540054
 
@@ -316,7 +316,7 @@ class _Side:
                 f"agent {self.agent.name!r} returned {actions.dtype} of shape {actions.shape}; "
                 f"expected integers of shape ({rows},)"
             )
-        exists = (actions >= 0) & (actions < NUM_ACTIONS)
+        exists = (actions >= 0) & (actions < masks.shape[1])
         legal = exists & (masks[np.arange(rows), np.where(exists, actions, 0)] != 0)
         if not legal.all():
             row = int(np.argmin(legal))

@@ -4,12 +4,14 @@ import numpy as np
 import torch
 
 from agents.base import gumbel
+from agents.laying import lay
 from agents.networks import SuitNet
-from gin_env.view import View, encode
+from gin_env.actions import NUM_ACTIONS
+from gin_env.view import OBSERVATION_SIZE, View, encode
 
 
 class NeuralAgent:
-    """Plays a network: the likeliest action, or a sample.
+    """Plays a network: the likeliest action, or a sample. Where rules are manual it lays by `agents.laying`.
 
     Args:
         network: Any network of `agents.networks`.
@@ -24,9 +26,10 @@ class NeuralAgent:
     @torch.inference_mode()
     def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
         """See `agents.base.Agent.act`."""
-        observation = torch.from_numpy(encode(view)).to(self.device)
-        logits, _ = self.network(observation, torch.from_numpy(mask).to(self.device))
+        # What manual rules add is left to `agents.laying`.
+        observation = torch.from_numpy(encode(view)[:, :OBSERVATION_SIZE]).to(self.device)
+        logits, _ = self.network(observation, torch.from_numpy(mask[:, :NUM_ACTIONS]).to(self.device))
         scores = logits.cpu().numpy()
         if self.sample:
             scores = scores + gumbel(rng, scores.shape[1])
-        return scores.argmax(axis=1)
+        return lay(view, scores.argmax(axis=1))

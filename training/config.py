@@ -16,7 +16,7 @@ class PPOConfig:
     seed: int = 1
     """Decides the whole run: deals, weights, samples."""
     rules: str = "cardpuzzle"
-    """Preset to play, one hand an episode."""
+    """Rules to play, one hand an episode: a preset, "preset:field=value,..." or a .toml file. Not manual ones."""
 
     total_steps: int = 10_000_000
     """Decisions of the learner, both seats counted."""

@@ -23,7 +23,7 @@ from agents.match import play_match
 from agents.networks import SuitNet, build_network
 from agents.neural import NeuralAgent
 from gin_env.engine import mix_keys
-from gin_env.rules import preset
+from gin_env.rules import as_rules, automatic
 from gin_env.tables import TABLE_DTYPE
 from training import losses
 from training.advantages import signed_gae
@@ -65,7 +65,12 @@ class Trainer:
 
     def __init__(self, config: PPOConfig) -> None:
         self.config = config
-        self.rules = preset(config.rules)
+        self.rules = as_rules(config.rules)
+        if self.rules.manual:
+            raise ValueError(
+                f"rules {config.rules!r} are manual, and this trains with automatic melds and layoffs: "
+                f"expected {automatic(self.rules).text!r}; what it trains plays the manual rules too"
+            )
         torch.set_num_threads(config.threads)
         weights, games, order = (int(key) for key in mix_keys(config.seed, np.arange(3)))
         torch.manual_seed(weights % 2**63)

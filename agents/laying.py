@@ -23,7 +23,7 @@ _MELD_LENGTH = 5  # cards of the longest run that one action lays
 
 @kernel
 def meld_action(meld):
-    """The action that lays a meld, or the first part of a run of more than five cards."""
+    """The action that lays a meld, or the first part of a run of more than five cards; PASS where it is no meld."""
     if is_run(meld):
         length = 0
         while length < _MELD_LENGTH + 1 and meld & bit(lowest(meld) + length):
@@ -34,7 +34,7 @@ def meld_action(meld):
     for number in range(NUM_MELDS):
         if MELDS[number] == meld:
             return MELD + number
-    return PASS  # not reached
+    return PASS
 
 
 @kernel
@@ -56,15 +56,13 @@ def lay_action(v):
     laid = v.own_melds[0] | v.own_melds[1] | v.own_melds[2]
     if v.phase == DECLARE:
         arrange_hand(v.hand, v.rules.pack, melds)
+        fits = laid & ~(melds[0] | melds[1] | melds[2]) == _U0
         for k in range(MAX_MELDS):
-            laid_here = v.own_melds[k]
-            inside = _U0
-            for j in range(MAX_MELDS):
-                inside |= melds[j] if laid_here & ~melds[j] == _U0 else _U0
-            if laid_here and not inside:
-                # Begun in another way: the best of what is left.
-                arrange_hand(v.hand & ~laid, v.rules.pack, melds)
-                break
+            rest = melds[k] & ~laid
+            fits = fits and (rest == _U0 or rest == melds[k] or meld_action(rest) != PASS)
+        if not fits:
+            # Begun in another way: the best of what is left.
+            arrange_hand(v.hand & ~laid, v.rules.pack, melds)
         return next_meld(melds, laid)
     off = _U0
     for k in range(MAX_MELDS):

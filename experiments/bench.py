@@ -1,35 +1,39 @@
-"""How fast the engine is: decisions per second on one thread, side by side with OpenSpiel's gin rummy.
+"""How fast the engine is: decisions per second for every preset, side by side with the other gin rummy libraries.
 
-Both loops do what a trainer needs of an environment: for every decision they write the observation and the mask of
+All loops do what a trainer needs of an environment: for every decision they write the observation and the mask of
 legal actions as numpy arrays and play a uniformly random legal action, and they deal the next hand when one ends.
 
 - gin_env: N tables; `gin_env.view.look`, the random agent's kernel, `gin_env.engine.step` with redealing.
 - OpenSpiel: the fastest way found from Python. One root state is cloned for each hand (making a new state costs far
   more), its observer writes into one numpy array in place, the mask is filled from the list of legal actions, chance
   nodes are sampled. It has one game at a time, for it has no batches in Python.
+- RLCard: its environment's own loop, `reset` and `step`, which make observations and legal actions by themselves.
 
-The machine may be busy with other work. So the two are measured in short rounds that alternate, the median of the
-rounds counts, and the share of the time for which the thread had a core is reported beside it.
+The machine may be busy with other work. So all are measured in short rounds that take turns, the median of the
+rounds counts, and the share of the time for which the threads had a core is reported beside it.
 """
 
+import contextlib
 import importlib.metadata
 import platform
 import random
 import statistics
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
 
 import numba
 import numpy as np
 
 import agents
 from gin_env import engine
-from gin_env.actions import NUM_ACTIONS
 from gin_env.rules import Rules, as_rules
-from gin_env.view import OBSERVATION_SIZE, VIEW_DTYPE, look
+from gin_env.view import VIEW_DTYPE, look, observation_size
 
 KERNELS = ("look", "choose", "step")  # observation and mask; random legal action; play and deal
+MANUAL = "cardpuzzle:knocker_melds=manual,layoffs=manual"
+RULES = ("cardpuzzle", MANUAL, "luciano", "plus20", "rummyplus", "openspiel", "eaai")
 
 
 class Round(NamedTuple):
@@ -37,8 +41,16 @@ class Round(NamedTuple):
 
     decisions: int
     seconds: float  # by the clock
-    cpu_seconds: float  # for which this process had a core
+    cpu_seconds: float  # for which this process had a core, all threads together
     parts: tuple[float, ...] = ()  # seconds in each of KERNELS
+
+
+class Loop(Protocol):
+    """What is measured."""
+
+    def run(self, seconds: float) -> Round:
+        """Plays for about so many seconds."""
+        ...
 
 
 class EngineLoop:
@@ -55,8 +67,8 @@ class EngineLoop:
         self.agent = agents.make("random")
         self.stream = seed + 1  # a stream apart from the deals'
         self.numbers = np.arange(tables, dtype=np.uint64)
-        self.observations = np.empty((tables, OBSERVATION_SIZE), dtype=np.float32)
-        self.masks = np.empty((tables, NUM_ACTIONS), dtype=np.int8)
+        self.observations = np.empty((tables, observation_size(rules)), dtype=np.float32)
+        self.masks = np.empty((tables, rules.num_actions), dtype=np.int8)
         self.points = np.empty((tables, 2), dtype=np.int32)
         self.over = np.empty(tables, dtype=np.int8)
         self.no_view = np.empty(0, dtype=VIEW_DTYPE)  # the random agent reads the mask alone
@@ -124,37 +136,107 @@ class OpenSpielLoop:
         return Round(decisions, now - start, time.process_time() - cpu)
 
 
+class RLCardLoop:
+    """Uniformly random play of RLCard's gin rummy.
+
+    Args:
+        seed: Of the deals and the choices.
+
+    Raises:
+        ImportError: If RLCard is not installed.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        import rlcard
+
+        self.env = rlcard.make("gin-rummy", config={"seed": seed})
+        self.mask = np.zeros(self.env.num_actions, dtype=np.int8)
+        self.random = random.Random(seed).random
+
+    def run(self, seconds: float) -> Round:
+        """Plays for about so many seconds, at least one hand."""
+        env, mask, uniform = self.env, self.mask, self.random
+        decisions = 0
+        cpu = time.process_time()
+        start = now = time.perf_counter()
+        while not decisions or now - start < seconds:
+            state, _ = env.reset()
+            while not env.is_over():
+                actions = list(state["legal_actions"])
+                mask[:] = 0
+                mask[actions] = 1
+                decisions += 1
+                state, _ = env.step(actions[int(uniform() * len(actions))])
+            now = time.perf_counter()
+        return Round(decisions, now - start, time.process_time() - cpu)
+
+
+class ThreadedLoops:
+    """Several loops at once, a thread for each: the kernels do not hold the interpreter's lock.
+
+    Args:
+        loops: Loops with tables of their own.
+    """
+
+    def __init__(self, loops: Sequence[EngineLoop]) -> None:
+        self.loops = loops
+
+    def run(self, seconds: float) -> Round:
+        """Plays for about so many seconds in each thread."""
+        cpu = time.process_time()
+        start = time.perf_counter()
+        with ThreadPoolExecutor(len(self.loops)) as pool:
+            rounds = list(pool.map(lambda loop: loop.run(seconds), self.loops))
+        elapsed = time.perf_counter() - start
+        return Round(sum(one.decisions for one in rounds), elapsed, time.process_time() - cpu)
+
+
+class Entry(NamedTuple):
+    """A line of the benchmark."""
+
+    library: str
+    rules: str
+    threads: int
+    tables: int
+    loop: Loop
+
+
 def bench_engine(
     *,
     tables: int = 1024,
-    seconds: float = 2.0,
+    seconds: float = 1.0,
     rounds: int = 5,
-    rules: Rules | str = "cardpuzzle",
-    openspiel: bool = True,
+    rules: Sequence[Rules | str] = RULES,
+    threads: int = 2,
+    peers: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Measures decisions per second on one thread.
+    """Measures decisions per second, side by side.
 
     Args:
         tables: Tables that gin_env plays at once.
         seconds: Length of a round.
-        rounds: Rounds of each; the two alternate.
-        rules: Rules, or the name of a preset, for gin_env.
-        openspiel: Whether to measure OpenSpiel too, where it is installed.
+        rounds: Rounds of each; all take turns.
+        rules: Rules, or their text (`gin_env.rules.as_rules`), for gin_env on one thread.
+        threads: The first of the rules is also played on so many threads, with as many tables for each; 1 for not.
+        peers: Whether to measure OpenSpiel and RLCard too, where they are installed.
         progress: Called with a line of text before each measurement.
 
     Returns:
-        Plain values. ``gin_env`` and ``openspiel`` (None where it was not measured) each hold
+        Plain values. ``entries`` is a list; each entry has ``library``, ``rules``, ``threads``, ``tables``,
         ``decisions_per_second`` (the median of the rounds, by the clock), ``best``, ``rounds`` (all of them),
-        ``per_core_second`` (the same median for the seconds in which the thread had a core), ``cpu_share`` (their
-        least share of a round), and gin_env's ``kernels``: nanoseconds for a decision and share of the time. ``ratio``
-        is that of the medians by the clock. Then what was run on what.
+        ``per_core_second`` (the same median for the seconds in which the threads had a core), ``cpu_share`` (their
+        least share of a round) and, for gin_env on one thread, ``kernels``: nanoseconds for a decision and share of the
+        time.
+        ``ratios`` holds the first entry's decisions per second over each peer's. Then what was run on what.
 
     Raises:
         ValueError: If an argument is out of range.
     """
-    rules = as_rules(rules)
-    for name, value in (("tables", tables), ("rounds", rounds)):
+    if not rules:
+        raise ValueError("rules are empty; expected at least one")
+    played = [as_rules(one) for one in rules]
+    for name, value in (("tables", tables), ("rounds", rounds), ("threads", threads)):
         if value < 1:
             raise ValueError(f"{name} is {value}; expected at least 1")
     if not seconds > 0:
@@ -162,57 +244,64 @@ def bench_engine(
     say = progress or (lambda line: None)
 
     # The kernels are compiled without parallel loops; this says so to those that may be one day.
-    threads = numba.get_num_threads()
+    before = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
         say("getting ready (the first run on a machine compiles)")
-        ours = EngineLoop(rules, tables)
-        theirs = _openspiel_loop() if openspiel else None
-        loops = {"gin_env": ours} | ({"openspiel": theirs} if theirs else {})
-        for loop in loops.values():
-            loop.run(min(seconds, 0.2))  # compiles, and fills the caches
-        measured: dict[str, list[Round]] = {name: [] for name in loops}
+        entries = [Entry("gin_env", one.text, 1, tables, EngineLoop(one, tables)) for one in played]
+        if threads > 1:
+            loops = [EngineLoop(played[0], tables, seed=number) for number in range(threads)]
+            entries.insert(1, Entry("gin_env", played[0].text, threads, tables, ThreadedLoops(loops)))
+        if peers:
+            entries += _peers()
+        for entry in entries:
+            entry.loop.run(min(seconds, 0.2))  # compiles, and fills the caches
+        measured: list[list[Round]] = [[] for _ in entries]
         for number in range(rounds):
-            for name, loop in loops.items():
-                say(f"round {number + 1} of {rounds}: {name}")
-                measured[name].append(loop.run(seconds))
+            say(f"round {number + 1} of {rounds}")
+            for entry, runs in zip(entries, measured, strict=True):
+                runs.append(entry.loop.run(seconds))
     finally:
-        numba.set_num_threads(threads)
+        numba.set_num_threads(before)
 
-    result: dict[str, Any] = {"gin_env": None, "openspiel": None, "ratio": None}
-    for name, runs in measured.items():
-        result[name] = _summary(runs)
-    result["gin_env"]["kernels"] = _kernels(measured["gin_env"])
-    if theirs:
-        result["ratio"] = result["gin_env"]["decisions_per_second"] / result["openspiel"]["decisions_per_second"]
-    return result | {
-        "tables": tables,
+    lines = []
+    for entry, runs in zip(entries, measured, strict=True):
+        line = {name: getattr(entry, name) for name in Entry._fields if name != "loop"} | _summary(runs, entry.threads)
+        if runs[0].parts:
+            line["kernels"] = _kernels(runs)
+        lines.append(line)
+    first = lines[0]["decisions_per_second"]
+    return {
+        "entries": lines,
+        "ratios": {
+            line["library"]: first / line["decisions_per_second"] for line in lines if line["library"] != "gin_env"
+        },
         "seconds": seconds,
-        "threads": 1,
-        "rules": {"name": rules.name, "fingerprint": rules.fingerprint},
         "cpu": cpu_name(),
         "versions": {
             "python": platform.python_version(),
-            **{name: _version(name) for name in ("gin-env", "numpy", "numba", "open-spiel")},
+            **{name: _version(name) for name in ("gin-env", "numpy", "numba", "open-spiel", "rlcard")},
         },
     }
 
 
-def _openspiel_loop() -> OpenSpielLoop | None:
-    try:
-        return OpenSpielLoop()
-    except ImportError:
-        return None
+def _peers() -> list[Entry]:
+    entries = []
+    loops: tuple[tuple[str, Callable[[], Loop]], ...] = (("OpenSpiel", OpenSpielLoop), ("RLCard", RLCardLoop))
+    for name, make in loops:
+        with contextlib.suppress(ImportError):
+            entries.append(Entry(name, "its own", 1, 1, make()))
+    return entries
 
 
-def _summary(rounds: list[Round]) -> dict[str, Any]:
+def _summary(rounds: list[Round], threads: int) -> dict[str, Any]:
     rates = [one.decisions / one.seconds for one in rounds]
     return {
         "decisions_per_second": statistics.median(rates),
         "best": max(rates),
         "rounds": rates,
         "per_core_second": statistics.median(one.decisions / one.cpu_seconds for one in rounds),
-        "cpu_share": min(min(one.cpu_seconds / one.seconds, 1.0) for one in rounds),
+        "cpu_share": min(min(one.cpu_seconds / one.seconds / threads, 1.0) for one in rounds),
     }
 
 

@@ -27,6 +27,7 @@ EXTRAS = {
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "onnxscript": "onnx",
+    "matplotlib": "plots",
 }
 
 HELP = f"""\
@@ -39,7 +40,7 @@ commands:
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
   agents          list the players
-  bench engine    measure decisions per second, side by side with OpenSpiel
+  bench engine    measure decisions per second, side by side with other libraries
 
 `ginrummy COMMAND --help` tells the options of each. For example:
   ginrummy train ppo --recipe quick --run runs/quick
@@ -346,41 +347,50 @@ def bench_engine(words: list[str]) -> None:
 
     def arguments(
         tables: int = 1024,
-        seconds: float = 2.0,
+        seconds: float = 1.0,
         rounds: int = 5,
-        rules: Annotated[str, tyro.conf.arg(metavar="PRESET")] = "cardpuzzle",
-        no_openspiel: bool = False,
+        rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RULES...")] = (),
+        threads: int = 2,
+        no_peers: bool = False,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     ) -> dict[str, Any]:
-        """Measure decisions per second on one thread, with observation and mask written, in uniformly random play.
+        """Measure decisions per second, with observation and mask written, in uniformly random play.
 
-        Where OpenSpiel is installed it is measured too, in rounds that alternate with gin_env's.
+        Where OpenSpiel and RLCard are installed they are measured too, in rounds that take turns with gin_env's.
 
         Args:
             tables: Tables that gin_env plays at once.
             seconds: Length of a round.
             rounds: Rounds of each; the median counts.
-            rules: cardpuzzle, luciano, plus20 or rummyplus.
-            no_openspiel: Leave OpenSpiel out.
+            rules: Presets, "preset:field=value,..." or .toml files; by default all presets, and manual play.
+            threads: Play the first of the rules on so many threads too.
+            no_peers: Leave the other libraries out.
             json: Print one JSON object instead of the tables.
             out: Also write the JSON object to this file.
+            plot: Also draw it into this picture (.png, .svg or .pdf).
         """
         return locals()
 
     wanted = _tyro(arguments, "bench engine", words)
 
     from experiments import bench
-    from experiments.report import print_bench
+    from experiments.report import plot_bench, print_bench
 
+    if wanted["plot"] is not None:
+        import matplotlib  # noqa: F401  (missing: say so before the measurement)
     result = bench.bench_engine(
         tables=wanted["tables"],
         seconds=wanted["seconds"],
         rounds=wanted["rounds"],
-        rules=wanted["rules"],
-        openspiel=not wanted["no_openspiel"],
+        rules=wanted["rules"] or bench.RULES,
+        threads=wanted["threads"],
+        peers=not wanted["no_peers"],
         progress=lambda line: print(line, file=sys.stderr),
     )
+    if wanted["plot"] is not None:
+        plot_bench(result, wanted["plot"])
     _tell(result, wanted["json"], wanted["out"], lambda console: print_bench(result, console))
 
 

@@ -107,27 +107,32 @@ _KERNELS = {
 
 def bench_table(bench: Mapping[str, Any]) -> Table:
     """Returns the table of decisions per second of `experiments.bench.bench_engine`."""
-    title = f"decisions a second on one thread, {len(bench['gin_env']['rounds'])} rounds of {bench['seconds']:g} s"
+    entries = bench["entries"]
+    title = f"decisions a second, {len(entries[0]['rounds'])} rounds of {bench['seconds']:g} s"
     table = Table(title=title, title_justify="left")
-    table.add_column("")
-    for name in ("median", "best", "worst", "per core-second"):
+    table.add_column("library")
+    table.add_column("rules", overflow="fold")
+    for name in ("threads", "tables", "median", "best", "worst", "per core-second"):
         table.add_column(name, justify="right")
-    for label, key in ((f"gin_env, {bench['tables']:,} tables", "gin_env"), ("OpenSpiel", "openspiel")):
-        part = bench[key]
-        if part is not None:
-            rates = (part["decisions_per_second"], part["best"], min(part["rounds"]), part["per_core_second"])
-            table.add_row(label, *(f"{rate:,.0f}" for rate in rates))
+    for entry in entries:
+        rates = (entry["decisions_per_second"], entry["best"], min(entry["rounds"]), entry["per_core_second"])
+        numbers = (entry["threads"], entry["tables"], *rates)
+        table.add_row(entry["library"], entry["rules"], *(f"{number:,.0f}" for number in numbers))
     return table
 
 
 def kernel_table(bench: Mapping[str, Any]) -> Table:
-    """Returns the table of where gin_env's time went."""
-    table = Table(title="where the time of gin_env goes", title_justify="left")
+    """Returns the table of where gin_env's time went, a column for each of its rules."""
+    entries = [entry for entry in bench["entries"] if "kernels" in entry]
+    table = Table(title="nanoseconds a decision", title_justify="left")
     table.add_column("")
-    table.add_column("ns a decision", justify="right")
-    table.add_column("share", justify="right")
-    for name, part in bench["gin_env"]["kernels"].items():
-        table.add_row(f"{name}: {_KERNELS[name]}", f"{part['nanoseconds']:.0f}", _percent(part["share"]))
+    for entry in entries:
+        table.add_column(entry["rules"], justify="right", overflow="fold")
+    for name, meaning in _KERNELS.items():
+        parts = [entry["kernels"][name] for entry in entries]
+        table.add_row(
+            f"{name}: {meaning}", *(f"{part['nanoseconds']:.0f} ({100 * part['share']:.0f} %)" for part in parts)
+        )
     return table
 
 
@@ -137,17 +142,55 @@ def print_bench(bench: Mapping[str, Any], console: Console) -> None:
     console.print(kernel_table(bench))
     versions = ", ".join(f"{name} {version}" for name, version in bench["versions"].items() if version)
     console.print(f"{bench['cpu']}; {versions}", style="dim", highlight=False, soft_wrap=True)
-    busy = min(part["cpu_share"] for key in ("gin_env", "openspiel") if (part := bench[key]) is not None)
+    busy = min(entry["cpu_share"] for entry in bench["entries"])
     if busy < 0.95:
         console.print(
-            f"The machine was busy: the thread had a core for only {100 * busy:.0f} % of a measurement.", style="yellow"
+            f"The machine was busy: a thread had a core for only {100 * busy:.0f} % of a measurement.", style="yellow"
         )
-    rate = f"gin_env plays {bench['gin_env']['decisions_per_second']:,.0f} decisions a second on one thread"
-    if bench["ratio"] is None:
-        rate += " (OpenSpiel is not installed: no comparison)"
-    else:
-        rate += f", {bench['ratio']:.0f} times OpenSpiel's {bench['openspiel']['decisions_per_second']:,.0f}"
+    first = bench["entries"][0]
+    rate = f"gin_env plays {first['decisions_per_second']:,.0f} decisions a second on one thread ({first['rules']})"
+    for name, ratio in bench["ratios"].items():
+        rate += f", {ratio:,.0f} times {name}"
+    if not bench["ratios"]:
+        rate += "; no other library was measured"
     console.print(rate, style="bold", highlight=False, soft_wrap=True)
+
+
+def plot_bench(bench: Mapping[str, Any], path: str | Path) -> None:
+    """Draws decisions per second as bars, on a logarithmic scale, into a picture (png, svg or pdf by its name).
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If the name does not end in a format of pictures.
+        OSError: If the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    entries = bench["entries"][::-1]
+    figure = Figure(figsize=(9, 0.45 * len(entries) + 1.2), layout="constrained")
+    axes = figure.subplots()
+    rates = [entry["decisions_per_second"] for entry in entries]
+    labels = [
+        entry["library"]
+        + (f", {entry['rules']}" if entry["library"] == "gin_env" else "")
+        + (f", {entry['threads']} threads" if entry["threads"] > 1 else "")
+        for entry in entries
+    ]
+    bars = axes.barh(labels, rates, color=["C0" if entry["library"] == "gin_env" else "C7" for entry in entries])
+    axes.bar_label(bars, [f"{rate:,.0f}" for rate in rates], padding=4, fontsize=8)
+    axes.set_xscale("log")
+    axes.set_xlim(min(rates) / 2, max(rates) * 4)
+    axes.set_xlabel("decisions a second, observation and mask written")
+    axes.tick_params(axis="y", labelsize=8)
+    axes.set_title(bench["cpu"], fontsize=8)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        figure.savefig(beside)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def write_json(path: str | Path, data: Mapping[str, Any]) -> None:

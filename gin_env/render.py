@@ -10,10 +10,13 @@ from gin_env.rules import CODES
 from gin_env.tables import (
     BIG_GINNED,
     DEAD,
+    DECLARE,
+    DEFEND,
     DRAW_ANY,
     DRAW_STOCK,
     GINNED,
     KNOCKED,
+    LAY_OFF,
     OFFER,
     OFFER_DEALER,
     OVER,
@@ -21,7 +24,10 @@ from gin_env.tables import (
     TIED,
     TRUNCATED,
     UNDERCUT,
+    WALL,
+    WALL_THROW,
 )
+from gin_env.view import OWN
 
 _PILE_SHOWN = 12  # cards of the discard pile, from its top
 
@@ -31,6 +37,11 @@ _DECISIONS = {
     DRAW_STOCK: "draw from the stock",
     DRAW_ANY: "draw from the stock or take the discard",
     THROW: "discard or knock",
+    WALL: "knock with the discard or pass",
+    WALL_THROW: "knock",
+    DECLARE: "lay melds, or pass",
+    LAY_OFF: "lay off, or pass",
+    DEFEND: "lay melds, or pass",
 }
 
 
@@ -87,7 +98,7 @@ def _playing(view: np.void) -> list[str]:
     hands = np.array([hand], dtype=np.uint64)
     laid = arrange(hands, _pack(view["rules"]))
     deadwood = str(laid.deadwood[0])
-    if view["phase"] == THROW and view["to_move"]:
+    if view["phase"] in (THROW, WALL_THROW) and view["to_move"]:
         after = deadwood_after(hands)[0]
         may_throw = after >= 0
         if view["taken"] != NO_CARD and not view["rules"]["rediscard"]:
@@ -103,6 +114,34 @@ def _playing(view: np.void) -> list[str]:
     for field, said in (("drawn", "drew"), ("taken", "took")):
         if view["to_move"] and view[field] != NO_CARD:
             lines.append(f"you {said}   {card_text(int(view[field]))}")
+    decision = _DECISIONS[int(view["phase"])]
+    lines.append(f"to move    {'you' if view['to_move'] else 'opponent'}: {decision}")
+    return lines
+
+
+def _laying(view: np.void) -> list[str]:
+    """The lines between a knock and the end of the hand: what lies on the table, and what is left in hand."""
+    own_knock = view["knocker"] == OWN
+    knocker, defender = ("own", "opponent") if own_knock else ("opponent", "own")
+    who = {"own": "you", "opponent": "opponent"}
+    off = [int(cards) for cards in view["layoffs"]]
+    lines = [f"knocked    {who[knocker]}"]
+    for number, (meld, added) in enumerate(zip(view[f"{knocker}_melds"], off, strict=True), start=1):
+        if meld:
+            lines.append(f"meld {number}     {_meld(meld)}" + (f" + {_cards(from_mask(added))}" if added else ""))
+    if view[f"{knocker}_deadwood"] >= 0:
+        shown = int(view["hand"] if own_knock else view["opponent_known"])
+        loose = shown & ~sum(int(meld) for meld in view[f"{knocker}_melds"])
+        lines.append(f"knocked on {view[f'{knocker}_deadwood']}{'  ' + _loose(loose) if loose else ''}")
+    hidden = int(view["opponent_cards"]) - int(view["opponent_known"]).bit_count()
+    if hidden:
+        lines.append(f"opponent   {hidden} hidden")
+    melds = [int(meld) for meld in view[f"{defender}_melds"] if meld]
+    if melds:
+        lines.append(f"defence    {'  '.join(_meld(meld) for meld in melds)}")
+    left = int(view["hand"]) & ~sum(int(meld) for meld in view["own_melds"])
+    left &= ~0 if own_knock else ~sum(off)
+    lines.append(f"hand       {_loose(left) or 'nothing left'}")
     decision = _DECISIONS[int(view["phase"])]
     lines.append(f"to move    {'you' if view['to_move'] else 'opponent'}: {decision}")
     return lines
@@ -154,5 +193,8 @@ def render_text(view: np.void) -> str:
     lines = [head]
     if view["target"]:
         lines.append(f"score      you {view['own_score']}, opponent {view['opponent_score']}, to {view['target']}")
-    lines += _ended(view) if view["phase"] == OVER else _playing(view)
+    if view["phase"] == OVER:
+        lines += _ended(view)
+    else:
+        lines += _laying(view) if view["phase"] >= DECLARE else _playing(view)
     return "\n".join(lines)

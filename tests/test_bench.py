@@ -1,12 +1,13 @@
 """The benchmark runs and adds up. No test says how fast anything is."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from experiments import bench
-from experiments.report import bench_table, kernel_table
+from experiments.report import bench_table, kernel_table, plot_bench
 from gin_env.rules import preset
 
 
@@ -23,29 +24,46 @@ def check(part: dict[str, object], rounds: int) -> None:
 
 def test_engine_alone() -> None:
     lines: list[str] = []
-    result = bench.bench_engine(tables=4, seconds=0.01, rounds=3, openspiel=False, progress=lines.append)
-    check(result["gin_env"], 3)
-    assert result["openspiel"] is None
-    assert result["ratio"] is None
-    assert set(result["gin_env"]["kernels"]) == set(bench.KERNELS)
-    assert sum(part["share"] for part in result["gin_env"]["kernels"].values()) == pytest.approx(1)
-    assert result["threads"] == 1
+    result = bench.bench_engine(tables=4, seconds=0.01, rounds=3, peers=False, progress=lines.append)
+    entries = result["entries"]
+    assert [(entry["rules"], entry["threads"]) for entry in entries] == [
+        (bench.RULES[0], 1),
+        (bench.RULES[0], 2),
+        *((rules, 1) for rules in bench.RULES[1:]),
+    ]
+    for entry in entries:
+        check(entry, 3)
+        if entry["threads"] == 1:
+            assert set(entry["kernels"]) == set(bench.KERNELS)
+            assert sum(part["share"] for part in entry["kernels"].values()) == pytest.approx(1)
+    assert result["ratios"] == {}
     assert result["cpu"]
     assert result["versions"]["numba"]
     assert len(lines) == 4
     json.dumps(result, allow_nan=False)
-    assert bench_table(result).row_count == 1
+    assert bench_table(result).row_count == len(bench.RULES) + 1
     assert kernel_table(result).row_count == 3
 
 
+def test_plot(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    result = bench.bench_engine(tables=2, seconds=0.01, rounds=1, rules=["plus20"], threads=1, peers=False)
+    plot_bench(result, tmp_path / "deep" / "speed.svg")
+    assert "gin_env, plus20" in (tmp_path / "deep" / "speed.svg").read_text()
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["speed.svg"]
+    with pytest.raises(ValueError, match="xyz"):
+        plot_bench(result, tmp_path / "speed.xyz")
+    assert [path.name for path in tmp_path.iterdir()] == ["deep"]
+
+
 @pytest.mark.interop
-def test_beside_openspiel() -> None:
-    pytest.importorskip("pyspiel")
-    result = bench.bench_engine(tables=4, seconds=0.01, rounds=2)
-    check(result["gin_env"], 2)
-    check(result["openspiel"], 2)
-    assert result["ratio"] == (result["gin_env"]["decisions_per_second"] / result["openspiel"]["decisions_per_second"])
-    assert bench_table(result).row_count == 2
+@pytest.mark.parametrize(("package", "name"), [("pyspiel", "OpenSpiel"), ("rlcard", "RLCard")])
+def test_beside_a_peer(package: str, name: str) -> None:
+    pytest.importorskip(package)
+    result = bench.bench_engine(tables=4, seconds=0.01, rounds=2, rules=["cardpuzzle"], threads=1)
+    entry = next(entry for entry in result["entries"] if entry["library"] == name)
+    check(entry, 2)
+    assert result["ratios"][name] == (result["entries"][0]["decisions_per_second"] / entry["decisions_per_second"])
 
 
 def test_the_loop_plays_hand_after_hand() -> None:
@@ -57,7 +75,7 @@ def test_the_loop_plays_hand_after_hand() -> None:
     assert loop.masks.any(axis=1).all()
 
 
-@pytest.mark.parametrize(("name", "value"), [("tables", 0), ("rounds", 0), ("seconds", 0.0)])
+@pytest.mark.parametrize(("name", "value"), [("tables", 0), ("rounds", 0), ("seconds", 0.0), ("threads", 0)])
 def test_bad_arguments(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{name} is"):
         bench.bench_engine(**{name: value})  # type: ignore[arg-type]

@@ -89,13 +89,13 @@ def test_match_needs_no_torch() -> None:
 
 
 def test_bench_json(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["bench", "engine", "--tables", "4", "--seconds", "0.01", "--rounds", "1", "--no-openspiel"]
+    words = ["bench", "engine", "--tables", "4", "--seconds", "0.01", "--rounds", "1", "--no-peers"]
     assert main([*words, "--json"]) == 0
     said = capsys.readouterr()
-    assert json.loads(said.out)["gin_env"]["decisions_per_second"] > 0
+    assert json.loads(said.out)["entries"][0]["decisions_per_second"] > 0
     assert "round 1 of 1" in said.err
     assert main(words) == 0
-    assert "decisions a second on one thread" in capsys.readouterr().out
+    assert "decisions a second on one thread (cardpuzzle)" in capsys.readouterr().out
 
 
 # ----------------------------------------------------------------------------------------------------------- errors

@@ -199,7 +199,7 @@ def test_render_without_a_mode_says_so() -> None:
     ("options", "message"),
     [
         ({"rules": "canasta"}, "is no preset"),
-        ({"rules": Rules(layoffs="manual")}, "not played yet"),
+        ({"rules": 7}, "expected a Rules object"),
         ({"opponent": "greedy"}, "'module:spec'"),
         ({"opponent": "no_such_module:greedy"}, "no function make"),
         ({"opponent": "json:greedy"}, "no function make"),

@@ -173,6 +173,8 @@ def test_every_field_is_described() -> None:
 def test_a_run_needs_rules_and_agents_that_exist(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'canasta' is no preset"):
         train(changed(rules="canasta"), tmp_path / "run")
+    with pytest.raises(ValueError, match="'openspiel' are manual.*expected 'openspiel:.*layoffs=best"):
+        train(changed(rules="openspiel"), tmp_path / "run")
     with pytest.raises(ValueError, match="'nobody' is no agent"):
         train(changed(opponents={"nobody": 0.5}), tmp_path / "run")
     with pytest.raises(ValueError, match="'lstm' is no network"):

@@ -77,7 +77,14 @@ def throw_drawn(env: Any) -> Callable[[str, dict[str, np.ndarray]], int]:
 
 # ------------------------------------------------------------------------------------------------ PettingZoo's tests
 
-OPTIONS = [{}, {"match": True}, {"illegal": "terminate"}, {"rules": "plus20", "render_mode": "ansi"}]
+OPTIONS = [
+    {},
+    {"match": True},
+    {"illegal": "terminate"},
+    {"rules": "plus20", "render_mode": "ansi"},
+    {"rules": "openspiel"},
+    {"rules": "eaai", "match": True},
+]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

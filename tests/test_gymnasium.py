@@ -15,11 +15,11 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import agents
 from gin_env import IllegalAction, Rules, engine, preset, view
-from gin_env.actions import DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE
+from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE
 from gin_env.cards import parse_card, parse_cards
 from gin_env.seat import GinRummyEnv
 from gin_env.spaces import LegalActions
-from gin_env.tables import DRAW_ANY, DRAW_STOCK, OFFER, OFFER_DEALER, THROW
+from gin_env.tables import DRAW_ANY, DRAW_STOCK, ENDINGS, OFFER, OFFER_DEALER, THROW
 from gin_env.vector import GinRummyVectorEnv
 
 ENV = "gin_env/GinRummy-v0"
@@ -96,7 +96,13 @@ def snapshot(env: GinRummyVectorEnv) -> list[Any]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"match": True}, {"illegal": "terminate"}, {"rules": "plus20", "opponent": "agents:random"}],
+    [
+        {},
+        {"match": True},
+        {"illegal": "terminate"},
+        {"rules": "plus20", "opponent": "agents:random"},
+        {"rules": "openspiel"},
+    ],
     ids=str,
 )
 def test_check_env(options: dict[str, Any]) -> None:
@@ -714,3 +720,32 @@ def test_masks_e16() -> None:
             phases.update(envs.tables["phase"].tolist())
             *_, infos = envs.step(envs.action_space.sample())
     assert phases == {OFFER, OFFER_DEALER, DRAW_STOCK, DRAW_ANY, THROW}
+
+
+# --------------------------------------------------------------------------------------------------- manual rules
+
+
+@pytest.mark.parametrize("match", [False, True])
+@pytest.mark.parametrize("rules", ["openspiel", "eaai", "luciano:knocker_melds=manual,layoffs=manual,target=none"])
+def test_manual_rules(rules: str, match: bool) -> None:
+    """The learner lays melds and lays off by actions of its own; everything told of a hand is of one that ended."""
+    envs = gymnasium.make_vec(ENV, num_envs=64, rules=rules, match=match, opponent="agents:greedy")
+    assert envs.single_action_space.n == envs.unwrapped.rules.num_actions == 449
+    observations, infos = envs.reset(seed=3)
+    laid = 0
+    learner = agents.make("greedy")
+    endings = set()
+    for _ in range(250):
+        assert envs.observation_space.contains(observations)
+        mask = infos["action_mask"]
+        assert mask.any(axis=1).all()
+        actions = learner.act(view.observe(envs.unwrapped.tables, 0), mask, np.zeros(64, dtype=np.uint64))
+        laid += (actions >= BIG_GIN + 1).sum()
+        observations, rewards, terminated, truncated, infos = envs.step(actions)
+        told = infos.get("final_info", infos)
+        if "ending" in told:
+            endings |= set(told["ending"][told["_ending"]])
+        assert not truncated.any()
+        assert (rewards[~(terminated | infos.get("_ending", terminated))] == 0).all()
+    assert laid > 100
+    assert {"knock", "undercut"} <= endings <= set(ENDINGS[1:])

@@ -21,6 +21,9 @@ from gin_env.view import View
 class Agent(Protocol):
     """A player of gin rummy.
 
+    An agent may also have a method ``probabilities(view, mask)`` that returns, for such views and masks, how likely it
+    plays each action: (N, 108) float64, 0 for illegal ones, 1 in all. `experiments.exploit` then need not sample it.
+
     Attributes:
         name: What results call it.
     """

@@ -56,6 +56,11 @@ class RandomAgent:
         _random(np.ascontiguousarray(mask, dtype=np.int8), rng, out)
         return out
 
+    def probabilities(self, view: View, mask: np.ndarray) -> np.ndarray:
+        """See `agents.base.Agent`."""
+        legal = mask != 0
+        return legal / legal.sum(axis=1, keepdims=True)
+
 
 @kernel
 def _greedy(views, mask, early, late, early_draws, out):

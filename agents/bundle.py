@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from agents.base import gumbel
-from agents.laying import lay
+from agents.laying import lay, policy
 from gin_env.actions import NUM_ACTIONS, action_name
 from gin_env.rules import Rules
 from gin_env.view import OBSERVATION_SIZE, View, encode, schema
@@ -194,13 +194,24 @@ class BundleAgent:
         Raises:
             BundleError: If the table plays other rules than the bundle was trained for.
         """
-        self._check_rules(view)
-        # What manual rules add is left to `agents.laying`.
-        observation = np.ascontiguousarray(encode(view)[:, :OBSERVATION_SIZE])
-        logits, _ = self.evaluate(observation, np.ascontiguousarray(mask[:, :NUM_ACTIONS], dtype=np.int8))
+        logits = self._logits(view, mask)
         if self.sample:
             logits = logits + gumbel(rng, logits.shape[1])
         return lay(view, logits.argmax(axis=1))
+
+    def probabilities(self, view: View, mask: np.ndarray) -> np.ndarray:
+        """See `agents.base.Agent`.
+
+        Raises:
+            BundleError: As for `act`.
+        """
+        return policy(self._logits(view, mask), view, mask, self.sample)
+
+    def _logits(self, view: View, mask: np.ndarray) -> np.ndarray:
+        self._check_rules(view)
+        # What manual rules add is left to `agents.laying`.
+        observation = np.ascontiguousarray(encode(view)[:, :OBSERVATION_SIZE])
+        return self.evaluate(observation, np.ascontiguousarray(mask[:, :NUM_ACTIONS], dtype=np.int8))[0]
 
     def _check_rules(self, view: View) -> None:
         theirs, ours = self._record[0], view["rules"][0]

@@ -100,3 +100,30 @@ def lay(view: View, actions: np.ndarray) -> np.ndarray:
     """
     _lay(np.ascontiguousarray(view), actions)
     return actions
+
+
+def policy(logits: np.ndarray, view: View, mask: np.ndarray, sample: bool) -> np.ndarray:
+    """Returns the probability of every action for a network that leaves the laying to `lay`.
+
+    Args:
+        logits: (N, 108), very low where an action is illegal.
+        view: (N,) views of the seats to move.
+        mask: (N, A) int8.
+        sample: Whether it draws from the softmax of the logits instead of taking the largest.
+
+    Returns:
+        (N, A) float64.
+    """
+    rows = np.arange(view.size)
+    out = np.zeros(mask.shape, dtype=np.float64)
+    if sample:
+        shifted = logits.astype(np.float64) - logits.max(axis=1, keepdims=True)
+        weights = np.where(mask[:, : logits.shape[1]] != 0, np.exp(shifted), 0)
+        out[:, : logits.shape[1]] = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+    else:
+        out[rows, logits.argmax(axis=1)] = 1
+    showdown = (view["phase"] >= DECLARE) & (view["phase"] < OVER)
+    chosen = lay(view, np.zeros(view.size, dtype=np.int64))
+    out[showdown] = 0
+    out[rows[showdown], chosen[showdown]] = 1
+    return out

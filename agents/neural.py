@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from agents.base import gumbel
-from agents.laying import lay
+from agents.laying import lay, policy
 from agents.networks import SuitNet
 from gin_env.actions import NUM_ACTIONS
 from gin_env.view import OBSERVATION_SIZE, View, encode
@@ -23,13 +23,20 @@ class NeuralAgent:
     def __init__(self, network: SuitNet, name: str = "network", sample: bool = False, device: str = "cpu") -> None:
         self.network, self.name, self.sample, self.device = network, name, sample, device
 
-    @torch.inference_mode()
-    def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
-        """See `agents.base.Agent.act`."""
+    def _logits(self, view: View, mask: np.ndarray) -> np.ndarray:
         # What manual rules add is left to `agents.laying`.
         observation = torch.from_numpy(encode(view)[:, :OBSERVATION_SIZE]).to(self.device)
-        logits, _ = self.network(observation, torch.from_numpy(mask[:, :NUM_ACTIONS]).to(self.device))
-        scores = logits.cpu().numpy()
+        with torch.inference_mode():
+            logits, _ = self.network(observation, torch.from_numpy(mask[:, :NUM_ACTIONS]).to(self.device))
+        return logits.cpu().numpy()
+
+    def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
+        """See `agents.base.Agent.act`."""
+        scores = self._logits(view, mask)
         if self.sample:
             scores = scores + gumbel(rng, scores.shape[1])
         return lay(view, scores.argmax(axis=1))
+
+    def probabilities(self, view: View, mask: np.ndarray) -> np.ndarray:
+        """See `agents.base.Agent`."""
+        return policy(self._logits(view, mask), view, mask, self.sample)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,6 +40,7 @@ commands:
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
   agents          list the players
+  exploit         how far players are from perfect play, exactly, on a small game
   bench engine    measure decisions per second, side by side with other libraries
 
 `ginrummy COMMAND --help` tells the options of each. For example:
@@ -341,6 +342,47 @@ def list_agents(words: list[str]) -> None:
     print(f"{'DIR':{width}}  An exported bot: the folder that `ginrummy export` wrote.")
 
 
+def exploit(words: list[str]) -> None:
+    """Measures exploitability."""
+    import tyro
+
+    def arguments(
+        agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT...")],
+        rules: Annotated[str, tyro.conf.arg(metavar="MINIATURE")] = "small",
+        method: Literal["auto", "lp", "cfr"] = "auto",
+        samples: int = 256,
+        seed: int = 0,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Solve a small game, and say how much an opponent who knows how a player plays wins from it.
+
+        Args:
+            agents: Players, as `ginrummy agents` lists them, or folders of exported bots.
+            rules: tiny, small, layoffs or sets; or rules of your own, as "preset:field=value,...".
+            method: How to solve the game: "lp" is exact and needs scipy, "cfr" comes close in less memory.
+            samples: Choices to watch at each decision, of players that do not tell their probabilities.
+            seed: Of the players' random choices.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "exploit", words)
+
+    from experiments.exploit import exploit_report, exploit_table
+
+    result = exploit_report(
+        wanted["agents"],
+        wanted["rules"],
+        samples=wanted["samples"],
+        seed=wanted["seed"],
+        method=wanted["method"],
+        progress=lambda line: print(line, file=sys.stderr),
+    )
+    _tell(result, wanted["json"], wanted["out"], lambda console: console.print(exploit_table(result)))
+
+
 def bench_engine(words: list[str]) -> None:
     """Measures the engine."""
     import tyro
@@ -413,6 +455,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "export": export,
     "match": match,
     "agents": list_agents,
+    "exploit": exploit,
     "bench engine": bench_engine,
 }
 

@@ -29,7 +29,7 @@ import numpy as np
 from gin_env import engine
 from gin_env.actions import DRAW
 from gin_env.cards import NO_CARD, from_mask
-from gin_env.rules import Rules
+from gin_env.rules import Rules, as_rules
 from gin_env.tables import ENDINGS, OVER, Tables
 from gin_env.view import View, observe
 
@@ -61,16 +61,18 @@ Strategies = tuple[Strategy, Strategy]  # by seat
 
 
 def as_miniature(rules: Rules | str) -> Rules:
-    """Returns rules given as an object or as a miniature's name.
+    """Returns rules given as an object, as a miniature's name, or as the text of small rules.
 
     Raises:
-        ValueError: If no miniature has this name.
+        ValueError: If no miniature has this name, and the text names no rules.
     """
-    if isinstance(rules, Rules):
-        return rules
-    if rules not in MINIATURES:
-        raise ValueError(f"{rules!r} is no miniature; expected one of {', '.join(MINIATURES)}")
-    return MINIATURES[rules]
+    if isinstance(rules, str) and rules in MINIATURES:
+        return MINIATURES[rules]
+    try:
+        return as_rules(rules)
+    except ValueError as error:
+        names = ", ".join(MINIATURES)
+        raise ValueError(f"{rules!r} is no miniature ({names}), and not the text of rules: {error}") from None
 
 
 # ---------------------------------------------------------------------------------------------------- sequence form

@@ -328,7 +328,7 @@ def write_legal(t, worth_a_look, out):
     out[BIG_GIN] = throws and (knocks != _U0 or t.rules.hand_size < MAX_HAND_SIZE) and may_big_gin(t)
     if t.phase == WALL:
         out[TAKE] = may_take_at_wall(t)
-    if t.rules.manual:
+    if out.size > NUM_ACTIONS:  # the rules are manual
         for action in range(NUM_ACTIONS, NUM_MANUAL_ACTIONS):
             out[action] = 0
         if t.phase >= DECLARE and t.phase != OVER:
@@ -568,8 +568,8 @@ def deal(
 
 
 def num_actions(tables: Tables) -> int:
-    """Returns the size of the tables' action table (`gin_env.rules.Rules.num_actions`)."""
-    return NUM_MANUAL_ACTIONS if tables["rules"]["manual"][0] else NUM_ACTIONS
+    """Returns the size of the tables' action table (`gin_env.rules.Rules.num_actions`): that of the first of them."""
+    return NUM_MANUAL_ACTIONS if tables.size and tables["rules"]["manual"][0] else NUM_ACTIONS
 
 
 def legal(tables: Tables, out: np.ndarray | None = None) -> np.ndarray:

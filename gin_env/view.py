@@ -328,7 +328,7 @@ def encode_row(v, out):
         out[at + 16] = np.float32(0)
         out[at + 17] = np.float32(0)
     out[at + 18] = np.float32(target > 0)
-    if v.rules.manual:
+    if out.size > OBSERVATION_SIZE:  # the rules are manual
         encode_showdown(v, out)
     return deadwood
 

@@ -16,6 +16,23 @@ _U1 = np.uint64(1)
 
 
 @kernel
+def nth_bit(mask, place):
+    """Position of the bit of a uint64 with ``place`` set bits below it.
+
+    By halves: clearing the lower bits one by one is a loop of random length, which processors guess wrong.
+    """
+    first = _U0
+    width = 32
+    while width:
+        below = count((mask >> first) & ((_U1 << np.uint64(width)) - _U1))
+        if place >= below:
+            place -= below
+            first += np.uint64(width)
+        width >>= 1
+    return np.int64(first)
+
+
+@kernel
 def _random(mask, rng, out):
     size = mask.shape[1]
     for i in range(mask.shape[0]):
@@ -31,9 +48,7 @@ def _random(mask, rng, out):
             place -= count(flags)
             start += 64
             flags = _flags(row, start, size)
-        for _ in range(place):
-            flags &= flags - _U1
-        out[i] = start + lowest(flags)
+        out[i] = start + nth_bit(flags, place)
 
 
 @kernel

@@ -195,6 +195,7 @@ class Entry(NamedTuple):
     """A line of the benchmark."""
 
     library: str
+    label: str  # of the rules, for people
     rules: str
     threads: int
     tables: int
@@ -203,7 +204,7 @@ class Entry(NamedTuple):
 
 def bench_engine(
     *,
-    tables: int = 1024,
+    tables: int = 256,
     seconds: float = 1.0,
     rounds: int = 5,
     rules: Sequence[Rules | str] = RULES,
@@ -214,7 +215,7 @@ def bench_engine(
     """Measures decisions per second, side by side.
 
     Args:
-        tables: Tables that gin_env plays at once.
+        tables: Tables that gin_env plays at once. Their observations should fit into the processor's cache.
         seconds: Length of a round.
         rounds: Rounds of each; all take turns.
         rules: Rules, or their text (`gin_env.rules.as_rules`), for gin_env on one thread.
@@ -223,7 +224,7 @@ def bench_engine(
         progress: Called with a line of text before each measurement.
 
     Returns:
-        Plain values. ``entries`` is a list; each entry has ``library``, ``rules``, ``threads``, ``tables``,
+        Plain values. ``entries`` is a list; each entry has ``library``, ``label``, ``rules``, ``threads``, ``tables``,
         ``decisions_per_second`` (the median of the rounds, by the clock), ``best``, ``rounds`` (all of them),
         ``per_core_second`` (the same median for the seconds in which the threads had a core), ``cpu_share`` (their
         least share of a round) and, for gin_env on one thread, ``kernels``: nanoseconds for a decision and share of the
@@ -248,10 +249,10 @@ def bench_engine(
     numba.set_num_threads(1)
     try:
         say("getting ready (the first run on a machine compiles)")
-        entries = [Entry("gin_env", one.text, 1, tables, EngineLoop(one, tables)) for one in played]
+        entries = [Entry("gin_env", _label(one), one.text, 1, tables, EngineLoop(one, tables)) for one in played]
         if threads > 1:
             loops = [EngineLoop(played[0], tables, seed=number) for number in range(threads)]
-            entries.insert(1, Entry("gin_env", played[0].text, threads, tables, ThreadedLoops(loops)))
+            entries.insert(1, entries[0]._replace(threads=threads, loop=ThreadedLoops(loops)))
         if peers:
             entries += _peers()
         for entry in entries:
@@ -285,12 +286,16 @@ def bench_engine(
     }
 
 
+def _label(rules: Rules) -> str:
+    return rules.name + (", manual" if rules.manual and ":" in rules.text else "")
+
+
 def _peers() -> list[Entry]:
     entries = []
     loops: tuple[tuple[str, Callable[[], Loop]], ...] = (("OpenSpiel", OpenSpielLoop), ("RLCard", RLCardLoop))
     for name, make in loops:
         with contextlib.suppress(ImportError):
-            entries.append(Entry(name, "its own", 1, 1, make()))
+            entries.append(Entry(name, "its own", "its own", 1, 1, make()))
     return entries
 
 

@@ -388,7 +388,7 @@ def bench_engine(words: list[str]) -> None:
     import tyro
 
     def arguments(
-        tables: int = 1024,
+        tables: int = 256,
         seconds: float = 1.0,
         rounds: int = 5,
         rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RULES...")] = (),
@@ -403,7 +403,7 @@ def bench_engine(words: list[str]) -> None:
         Where OpenSpiel and RLCard are installed they are measured too, in rounds that take turns with gin_env's.
 
         Args:
-            tables: Tables that gin_env plays at once.
+            tables: Tables that gin_env plays at once. Their observations should fit into the processor's cache.
             seconds: Length of a round.
             rounds: Rounds of each; the median counts.
             rules: Presets, "preset:field=value,..." or .toml files; by default all presets, and manual play.

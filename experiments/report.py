@@ -98,48 +98,36 @@ def print_match(result: MatchResult, console: Console) -> None:
     console.print(headline(result), style="bold", highlight=False, markup=False, soft_wrap=True)
 
 
-_KERNELS = {
-    "look": "observation and mask",
-    "choose": "a random legal action",
-    "step": "play it, deal the next hand",
-}
-
-
 def bench_table(bench: Mapping[str, Any]) -> Table:
-    """Returns the table of decisions per second of `experiments.bench.bench_engine`."""
+    """Returns the table of `experiments.bench.bench_engine`: decisions per second, and where the time goes."""
     entries = bench["entries"]
-    title = f"decisions a second, {len(entries[0]['rounds'])} rounds of {bench['seconds']:g} s"
-    table = Table(title=title, title_justify="left")
-    table.add_column("library")
-    table.add_column("rules", overflow="fold")
-    for name in ("threads", "tables", "median", "best", "worst", "per core-second"):
-        table.add_column(name, justify="right")
+    tables = entries[0]["tables"]
+    table = Table(
+        title=f"{len(entries[0]['rounds'])} rounds of {bench['seconds']:g} s, {tables:,} tables at once",
+        title_justify="left",
+        caption="look: observation and mask; choose: a random legal action; step: play it, deal the next hand",
+        caption_justify="left",
+    )
+    table.add_column("1,000 decisions/s", no_wrap=True)
+    for name in ("median", "best", "per core", "look ns", "choose", "step"):
+        table.add_column(name, justify="right", no_wrap=True)
     for entry in entries:
-        rates = (entry["decisions_per_second"], entry["best"], min(entry["rounds"]), entry["per_core_second"])
-        numbers = (entry["threads"], entry["tables"], *rates)
-        table.add_row(entry["library"], entry["rules"], *(f"{number:,.0f}" for number in numbers))
+        rates = (entry["decisions_per_second"], entry["best"], entry["per_core_second"])
+        parts = [f"{part['nanoseconds']:.0f}" for part in entry.get("kernels", {}).values()]
+        table.add_row(bench_label(entry).removeprefix("gin_env "), *(f"{rate / 1000:,.0f}" for rate in rates), *parts)
     return table
 
 
-def kernel_table(bench: Mapping[str, Any]) -> Table:
-    """Returns the table of where gin_env's time went, a column for each of its rules."""
-    entries = [entry for entry in bench["entries"] if "kernels" in entry]
-    table = Table(title="nanoseconds a decision", title_justify="left")
-    table.add_column("")
-    for entry in entries:
-        table.add_column(entry["rules"], justify="right", overflow="fold")
-    for name, meaning in _KERNELS.items():
-        parts = [entry["kernels"][name] for entry in entries]
-        table.add_row(
-            f"{name}: {meaning}", *(f"{part['nanoseconds']:.0f} ({100 * part['share']:.0f} %)" for part in parts)
-        )
-    return table
+def bench_label(entry: Mapping[str, Any]) -> str:
+    """Returns what to call an entry of the benchmark."""
+    if entry["library"] != "gin_env":
+        return str(entry["library"])
+    return f"gin_env {entry['label']}" + (f", {entry['threads']} threads" if entry["threads"] > 1 else "")
 
 
 def print_bench(bench: Mapping[str, Any], console: Console) -> None:
-    """Prints a benchmark: its tables, the machine, and the sentence that sums it up."""
+    """Prints a benchmark: its table, the machine, and the sentence that sums it up."""
     console.print(bench_table(bench))
-    console.print(kernel_table(bench))
     versions = ", ".join(f"{name} {version}" for name, version in bench["versions"].items() if version)
     console.print(f"{bench['cpu']}; {versions}", style="dim", highlight=False, soft_wrap=True)
     busy = min(entry["cpu_share"] for entry in bench["entries"])
@@ -148,7 +136,7 @@ def print_bench(bench: Mapping[str, Any], console: Console) -> None:
             f"The machine was busy: a thread had a core for only {100 * busy:.0f} % of a measurement.", style="yellow"
         )
     first = bench["entries"][0]
-    rate = f"gin_env plays {first['decisions_per_second']:,.0f} decisions a second on one thread ({first['rules']})"
+    rate = f"gin_env plays {first['decisions_per_second']:,.0f} decisions a second on one thread ({first['label']})"
     for name, ratio in bench["ratios"].items():
         rate += f", {ratio:,.0f} times {name}"
     if not bench["ratios"]:
@@ -170,12 +158,7 @@ def plot_bench(bench: Mapping[str, Any], path: str | Path) -> None:
     figure = Figure(figsize=(9, 0.45 * len(entries) + 1.2), layout="constrained")
     axes = figure.subplots()
     rates = [entry["decisions_per_second"] for entry in entries]
-    labels = [
-        entry["library"]
-        + (f", {entry['rules']}" if entry["library"] == "gin_env" else "")
-        + (f", {entry['threads']} threads" if entry["threads"] > 1 else "")
-        for entry in entries
-    ]
+    labels = [bench_label(entry) for entry in entries]
     bars = axes.barh(labels, rates, color=["C0" if entry["library"] == "gin_env" else "C7" for entry in entries])
     axes.bar_label(bars, [f"{rate:,.0f}" for rate in rates], padding=4, fontsize=8)
     axes.set_xscale("log")

@@ -391,8 +391,9 @@ def encode(view: View, out: np.ndarray | None = None) -> np.ndarray:
 
 
 @kernel
-def _look(t, seats, scratch, observations, masks):
-    v = scratch[0]
+def _look(t, seats, observations, masks):
+    # Made here: from Python an array of records takes longer than ten looks.
+    v = np.empty(1, dtype=VIEW_DTYPE)[0]
     for i in range(t.size):
         seat = np.int64(seats[i]) if seats.size else np.int64(t[i].mover)
         observe_row(t[i], seat, v)
@@ -423,7 +424,7 @@ def look(
     """
     observations = output("observations", observations, (tables.size, observation_size(tables)), np.float32)
     masks = output("masks", masks, (tables.size, num_actions(tables)), np.int8)
-    _look(tables, _as_seats(tables, seats), np.empty(1, dtype=VIEW_DTYPE), observations, masks)
+    _look(tables, _as_seats(tables, seats), observations, masks)
     return observations, masks
 
 

@@ -56,6 +56,7 @@ def test_the_check_finds_what_it_should() -> None:
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
+        ("gin_env", ["torch", "onnxruntime", "numba", "pettingzoo"]),
         ("gin_env.engine", ["torch", "onnxruntime"]),
         ("agents", ["torch", "onnxruntime"]),
         ("agents.match", ["torch", "onnxruntime"]),

@@ -25,9 +25,8 @@ import numpy as np
 
 import agents
 from gin_env import engine
-from gin_env.actions import NUM_ACTIONS
 from gin_env.rules import Rules, as_rules
-from gin_env.view import OBSERVATION_SIZE, VIEW_DTYPE, look
+from gin_env.view import VIEW_DTYPE, look, observation_size
 
 KERNELS = ("look", "choose", "step")  # observation and mask; random legal action; play and deal
 
@@ -55,8 +54,8 @@ class EngineLoop:
         self.agent = agents.make("random")
         self.stream = seed + 1  # a stream apart from the deals'
         self.numbers = np.arange(tables, dtype=np.uint64)
-        self.observations = np.empty((tables, OBSERVATION_SIZE), dtype=np.float32)
-        self.masks = np.empty((tables, NUM_ACTIONS), dtype=np.int8)
+        self.observations = np.empty((tables, observation_size(rules)), dtype=np.float32)
+        self.masks = np.empty((tables, rules.num_actions), dtype=np.int8)
         self.points = np.empty((tables, 2), dtype=np.int32)
         self.over = np.empty(tables, dtype=np.int8)
         self.no_view = np.empty(0, dtype=VIEW_DTYPE)  # the random agent reads the mask alone
@@ -139,7 +138,7 @@ def bench_engine(
         tables: Tables that gin_env plays at once.
         seconds: Length of a round.
         rounds: Rounds of each; the two alternate.
-        rules: Rules, or the name of a preset, for gin_env.
+        rules: Rules, or text that names them (`gin_env.rules.as_rules`), for gin_env.
         openspiel: Whether to measure OpenSpiel too, where it is installed.
         progress: Called with a line of text before each measurement.
 

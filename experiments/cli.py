@@ -39,6 +39,7 @@ commands:
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
   agents          list the players
+  rules           print the rules of a preset, or of your own
   bench engine    measure decisions per second, side by side with OpenSpiel
 
 `ginrummy COMMAND --help` tells the options of each. For example:
@@ -255,7 +256,7 @@ def match(words: list[str]) -> None:
         b: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="B")],
         deals: int = 1000,
         seed: int = 0,
-        rules: Annotated[str, tyro.conf.arg(metavar="PRESET")] = "cardpuzzle",
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
         batch: int = 2048,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
@@ -270,7 +271,7 @@ def match(words: list[str]) -> None:
             b: The other.
             deals: Deals to play, each twice.
             seed: Decides the decks and the players' random choices.
-            rules: cardpuzzle, luciano, plus20 or rummyplus.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
             batch: Games to play at once. It changes the speed, never the result.
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
@@ -340,6 +341,39 @@ def list_agents(words: list[str]) -> None:
     print(f"{'DIR':{width}}  An exported bot: the folder that `ginrummy export` wrote.")
 
 
+def rules(words: list[str]) -> None:
+    """Prints rules."""
+    import tyro
+
+    def arguments(
+        rules: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RULES")] = None,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Print what is played, point by point, and whose decision each point is: the rule page's, ours or yours.
+
+        Args:
+            rules: A preset, a preset with changes (plus20:target=50,oklahoma=true), or a TOML file of house rules, for
+                which experiments/rules/house.toml is an example. Left out: a list of the presets.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "rules", words)
+
+    from experiments.report import preset_table, print_rules
+    from gin_env.rulebook import SOURCES, to_json
+    from gin_env.rules import as_rules
+
+    if wanted["rules"] is None:
+        presets = {"presets": [to_json(name) for name in SOURCES]}
+        _tell(presets, wanted["json"], wanted["out"], lambda console: console.print(preset_table()))
+        return
+    played = as_rules(wanted["rules"])
+    _tell(to_json(played), wanted["json"], wanted["out"], lambda console: print_rules(played, console))
+
+
 def bench_engine(words: list[str]) -> None:
     """Measures the engine."""
     import tyro
@@ -348,7 +382,7 @@ def bench_engine(words: list[str]) -> None:
         tables: int = 1024,
         seconds: float = 2.0,
         rounds: int = 5,
-        rules: Annotated[str, tyro.conf.arg(metavar="PRESET")] = "cardpuzzle",
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
         no_openspiel: bool = False,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
@@ -361,7 +395,7 @@ def bench_engine(words: list[str]) -> None:
             tables: Tables that gin_env plays at once.
             seconds: Length of a round.
             rounds: Rounds of each; the median counts.
-            rules: cardpuzzle, luciano, plus20 or rummyplus.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
             no_openspiel: Leave OpenSpiel out.
             json: Print one JSON object instead of the tables.
             out: Also write the JSON object to this file.
@@ -403,6 +437,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "export": export,
     "match": match,
     "agents": list_agents,
+    "rules": rules,
     "bench engine": bench_engine,
 }
 

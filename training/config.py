@@ -16,7 +16,7 @@ class PPOConfig:
     seed: int = 1
     """Decides the whole run: deals, weights, samples."""
     rules: str = "cardpuzzle"
-    """Preset to play, one hand an episode."""
+    """What to play, one hand an episode: a preset, one with changes (plus20:oklahoma=true), or a TOML file."""
 
     total_steps: int = 10_000_000
     """Decisions of the learner, both seats counted."""

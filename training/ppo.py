@@ -23,7 +23,7 @@ from agents.match import play_match
 from agents.networks import SuitNet, build_network
 from agents.neural import NeuralAgent
 from gin_env.engine import mix_keys
-from gin_env.rules import preset
+from gin_env.rules import Rules, as_rules
 from gin_env.tables import TABLE_DTYPE
 from training import losses
 from training.advantages import signed_gae
@@ -65,7 +65,9 @@ class Trainer:
 
     def __init__(self, config: PPOConfig) -> None:
         self.config = config
-        self.rules = preset(config.rules)
+        self.rules = as_rules(config.rules)
+        if self.rules.manual:
+            raise ValueError(f"config: rules {config.rules!r} are manual; networks play automatic melds and layoffs")
         torch.set_num_threads(config.threads)
         weights, games, order = (int(key) for key in mix_keys(config.seed, np.arange(3)))
         torch.manual_seed(weights % 2**63)
@@ -211,6 +213,11 @@ class Trainer:
             self.shuffle.set_state(tensors["shuffle"])
             if header["tables"] != str(TABLE_DTYPE.descr):
                 raise CheckpointError(f"checkpoint {path} holds tables of another version of the engine")
+            # The config names the rules; a file of that name may have changed since.
+            if Rules.from_dict(header["rules"]).fingerprint != self.rules.fingerprint:
+                raise CheckpointError(
+                    f"checkpoint {path} was trained by other rules than {self.config.rules!r} are now"
+                )
             # Copied as bytes: a copy of records leaves the bytes between their fields to chance, and with them the
             # next checkpoint's.
             self.collector.tables = tensors["tables"].numpy().copy().view(TABLE_DTYPE)

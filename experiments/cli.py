@@ -40,6 +40,7 @@ commands:
   match           play two players against each other, every deal twice
   agents          list the players
   rules           print the rules of a preset, or of your own
+  docs            print the reference pages in docs/
   bench engine    measure decisions per second, side by side with OpenSpiel
 
 `ginrummy COMMAND --help` tells the options of each. For example:
@@ -374,6 +375,26 @@ def rules(words: list[str]) -> None:
     _tell(to_json(played), wanted["json"], wanted["out"], lambda console: print_rules(played, console))
 
 
+def docs(words: list[str]) -> None:
+    """Prints the reference pages."""
+    import tyro
+
+    def arguments(out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("docs")) -> Path:
+        """Print the reference pages from the code: actions, observations, rules.
+
+        Args:
+            out: Folder of the pages. Other files in it stay.
+        """
+        return out
+
+    out = _tyro(arguments, "docs", words)
+
+    from experiments.docs import write_docs
+
+    for path in write_docs(out):
+        print(path)
+
+
 def bench_engine(words: list[str]) -> None:
     """Measures the engine."""
     import tyro
@@ -438,6 +459,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "match": match,
     "agents": list_agents,
     "rules": rules,
+    "docs": docs,
     "bench engine": bench_engine,
 }
 

@@ -149,6 +149,13 @@ def test_rules_need_no_numba() -> None:
     assert done.stderr == ""
 
 
+def test_docs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["docs", "--out", str(tmp_path / "pages")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert str(tmp_path / "pages" / "rules" / "luciano.md") in lines
+    assert all(Path(line).is_file() for line in lines)
+
+
 def test_commands_that_take_rules(capsys: pytest.CaptureFixture[str]) -> None:
     match_words = ["match", "greedy", "random", "--deals", "3", "--json", "--rules"]
     bench_words = ["bench", "engine", "--tables", "4", "--seconds", "0.01", "--rounds", "1", "--no-openspiel"]
@@ -183,6 +190,7 @@ def test_commands_that_take_rules(capsys: pytest.CaptureFixture[str]) -> None:
         ("rules plus20:colour=red", "unknown field 'colour'"),
         ("rules plus20:target=5,target=6", "target is given twice"),
         ("rules no/such.toml", "no/such.toml: No such file"),
+        ("docs --out /dev/null/docs", "/dev/null"),
         ("match greedy random --deals -5", "deals is -5; expected at least 1"),
         ("match greedy random --seed -1", "seed is -1"),
         ("match greedy random --batch 0", "batch is 0"),

@@ -23,7 +23,7 @@ import numpy as np
 from agents.base import Agent
 from gin_env import engine
 from gin_env.actions import DRAW, TAKE, action_name
-from gin_env.rules import Rules, as_rules
+from gin_env.rules import PRESETS, Rules, as_rules
 from gin_env.tables import BIG_GINNED, DEAD, GINNED, KNOCKED, NOBODY, TIED, TRUNCATED, UNDERCUT, Tables
 from gin_env.view import observe
 
@@ -87,7 +87,7 @@ class MatchResult:
         a: Name of the one agent.
         b: Name of the other.
         versions: Of a and b: their own ``version`` where they have one, otherwise that of gin-env.
-        rules: Name of the rules.
+        rules: Name of the rules, and what differs from the preset of that name.
         fingerprint: Of the rules (`gin_env.Rules.fingerprint`).
         seed: Of the deals and the agents' random choices.
         deals: Number of deals, each played twice.
@@ -172,7 +172,7 @@ def play_match(
         b: The other agent.
         deals: Number of deals, each played twice.
         seed: Decides all decks, and all keys of the agents.
-        rules: Rules, or the name of a preset.
+        rules: Rules, or text that names them (`gin_env.rules.as_rules`).
         batch: Most games to play at once. It changes the speed, never the result.
         progress: Called with the number of games that are over and of all games, whenever some have ended.
 
@@ -239,7 +239,7 @@ def play_match(
         a=a.name,
         b=b.name,
         versions=(_version(a), _version(b)),
-        rules=rules.name,
+        rules=rules.text if rules.name in PRESETS else rules.name,
         fingerprint=rules.fingerprint,
         seed=int(seed),
         deals=deals,

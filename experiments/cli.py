@@ -41,6 +41,8 @@ commands:
   match           play two players against each other, every deal twice
   agents          list the players
   exploit         how far players are from perfect play, exactly, on a small game
+  rules           print the rules of a preset, or of your own
+  docs            print the reference pages in docs/
   bench engine    measure decisions per second, side by side with other libraries
 
 `ginrummy COMMAND --help` tells the options of each. For example:
@@ -257,7 +259,7 @@ def match(words: list[str]) -> None:
         b: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="B")],
         deals: int = 1000,
         seed: int = 0,
-        rules: Annotated[str, tyro.conf.arg(metavar="PRESET")] = "cardpuzzle",
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
         batch: int = 2048,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
@@ -272,7 +274,7 @@ def match(words: list[str]) -> None:
             b: The other.
             deals: Deals to play, each twice.
             seed: Decides the decks and the players' random choices.
-            rules: cardpuzzle, luciano, plus20 or rummyplus.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
             batch: Games to play at once. It changes the speed, never the result.
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
@@ -383,6 +385,59 @@ def exploit(words: list[str]) -> None:
     _tell(result, wanted["json"], wanted["out"], lambda console: console.print(exploit_table(result)))
 
 
+def rules(words: list[str]) -> None:
+    """Prints rules."""
+    import tyro
+
+    def arguments(
+        rules: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="RULES")] = None,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Print what is played, point by point, and whose decision each point is: the rule page's, ours or yours.
+
+        Args:
+            rules: A preset, a preset with changes (plus20:target=50,oklahoma=true), or a TOML file of house rules, for
+                which experiments/rules/house.toml is an example. Left out: a list of the presets.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "rules", words)
+
+    from experiments.report import preset_table, print_rules
+    from gin_env.rulebook import SOURCES, to_json
+    from gin_env.rules import as_rules
+
+    if wanted["rules"] is None:
+        presets = {"presets": [to_json(name) for name in SOURCES]}
+        _tell(presets, wanted["json"], wanted["out"], lambda console: console.print(preset_table()))
+        return
+    played = as_rules(wanted["rules"])
+    _tell(to_json(played), wanted["json"], wanted["out"], lambda console: print_rules(played, console))
+
+
+def docs(words: list[str]) -> None:
+    """Prints the reference pages."""
+    import tyro
+
+    def arguments(out: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("docs")) -> Path:
+        """Print the reference pages from the code: actions, observations, rules.
+
+        Args:
+            out: Folder of the pages. Other files in it stay.
+        """
+        return out
+
+    out = _tyro(arguments, "docs", words)
+
+    from experiments.docs import write_docs
+
+    for path in write_docs(out):
+        print(path)
+
+
 def bench_engine(words: list[str]) -> None:
     """Measures the engine."""
     import tyro
@@ -456,6 +511,8 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "match": match,
     "agents": list_agents,
     "exploit": exploit,
+    "rules": rules,
+    "docs": docs,
     "bench engine": bench_engine,
 }
 

@@ -5,15 +5,19 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
-from agents.match import Behaviour, MatchResult
+from gin_env.rulebook import DECISIONS, SOURCES, describe
+from gin_env.rules import PRESETS, Rules
+
+if TYPE_CHECKING:  # it loads numba, which reports do without
+    from agents.match import Behaviour, MatchResult
 
 
-def headline(result: MatchResult) -> str:
+def headline(result: "MatchResult") -> str:
     """Says in one sentence how a match ended, for example "greedy beats random by 48.6 points a hand (95 % ...)"."""
     a, b = side_names(result)
     mean = result.points_per_hand
@@ -38,7 +42,7 @@ def headline(result: MatchResult) -> str:
     )
 
 
-def side_names(result: MatchResult) -> tuple[str, str]:
+def side_names(result: "MatchResult") -> tuple[str, str]:
     """Returns what to call the two sides, told apart where both have one name."""
     if result.a == result.b:
         return f"{result.a} (1)", f"{result.b} (2)"
@@ -54,7 +58,7 @@ def _number(value: float | None, form: str = ".1f") -> str:
 
 
 # What is shown of each side's behaviour.
-_BEHAVIOUR: tuple[tuple[str, Callable[[Behaviour], str]], ...] = (
+_BEHAVIOUR: tuple[tuple[str, Callable[["Behaviour"], str]], ...] = (
     ("knocks", lambda side: _percent(side.knock)),
     ("gin", lambda side: _percent(side.gin)),
     ("big gin", lambda side: _percent(side.big_gin)),
@@ -66,7 +70,7 @@ _BEHAVIOUR: tuple[tuple[str, Callable[[Behaviour], str]], ...] = (
 )
 
 
-def match_table(result: MatchResult) -> Table:
+def match_table(result: "MatchResult") -> Table:
     """Returns the table of a match: results, seats, behaviour and speed, a column for each side."""
     table = Table(title=f"{result.rules}, seed {result.seed}, {2 * result.deals:,} hands", title_justify="left")
     table.add_column("")
@@ -91,7 +95,7 @@ def match_table(result: MatchResult) -> Table:
     return table
 
 
-def print_match(result: MatchResult, console: Console) -> None:
+def print_match(result: "MatchResult", console: Console) -> None:
     """Prints a match: its table, what identifies it, and the sentence that sums it up."""
     console.print(match_table(result))
     console.print(f"rules {result.fingerprint}, decks {result.deck_hash[:16]}", style="dim", highlight=False)
@@ -176,8 +180,58 @@ def plot_bench(bench: Mapping[str, Any], path: str | Path) -> None:
         beside.unlink(missing_ok=True)
 
 
+# ------------------------------------------------------------------------------------------------------------ rules
+
+
+def preset_table() -> Table:
+    """Returns the table of the presets: what each is and where it comes from."""
+    table = Table()
+    for name in ("preset", "game", "source"):
+        table.add_column(name, overflow="fold")
+    for name, source in SOURCES.items():
+        table.add_row(name, source.game, source.title)
+    return table
+
+
+def rules_table(rules: Rules) -> Table:
+    """Returns the table of the points of some rules."""
+    table = Table(title=rules.text if rules.name in PRESETS else f"{rules.name} ({rules.text})", title_justify="left")
+    table.add_column("point", overflow="fold", min_width=12)
+    table.add_column("rule", overflow="fold", ratio=1)
+    table.add_column("by", no_wrap=True)
+    for point in describe(rules):
+        style = {"yours": "bold", "ours": "italic"}.get(point.decision)
+        table.add_row(point.title, point.text, point.decision, style=style)
+    return table
+
+
+def print_rules(rules: Rules, console: Console) -> None:
+    """Prints rules: the table of their points, what its marks mean, the source and the options it gives."""
+    console.print(rules_table(rules), markup=False)
+    marks = {point.decision for point in describe(rules)}
+    legend = "; ".join(f"{mark}: {meaning}" for mark, meaning in DECISIONS.items() if mark in marks)
+    console.print(legend, style="dim", highlight=False)
+    source = SOURCES.get(rules.name)
+    if source is not None:
+        console.print(f"source: {source.title}", highlight=False)
+        for difference in source.differences:
+            console.print(f"- {difference}", highlight=False, soft_wrap=True)
+        table = Table(box=None, pad_edge=False)
+        table.add_column("options")
+        table.add_column("", overflow="fold")
+        for option in source.options:
+            ours = " (ours)" if option.decision == "ours" else ""
+            table.add_row(option.meaning + ours, option.rules)
+        if source.options:
+            console.print(table)
+    console.print(f"fingerprint {rules.fingerprint}", style="dim", highlight=False)
+
+
+# ------------------------------------------------------------------------------------------------------------ files
+
+
 def write_json(path: str | Path, data: Mapping[str, Any]) -> None:
-    """Writes a JSON file. It is written beside and then renamed, so that the path never holds half a file.
+    """Writes a JSON file, as `write_text` does.
 
     Args:
         path: The file; its folder is made if need be.
@@ -187,7 +241,19 @@ def write_json(path: str | Path, data: Mapping[str, Any]) -> None:
         ValueError: If a number is not finite.
         OSError: If the file cannot be written.
     """
-    text = json.dumps(data, indent=2, allow_nan=False) + "\n"
+    write_text(path, json.dumps(data, indent=2, allow_nan=False) + "\n")
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Writes a text file. It is written beside and then renamed, so that the path never holds half a file.
+
+    Args:
+        path: The file; its folder is made if need be.
+        text: What it holds.
+
+    Raises:
+        OSError: If the file cannot be written.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")

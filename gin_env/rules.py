@@ -28,6 +28,22 @@ from gin_env.cards import NUM_RANKS, NUM_SUITS
 MAX_HAND_SIZE = 10
 MAX_DRAW_CAP = 200
 
+# The numbers that can be played, from and to.
+RANGES = {
+    "ranks": (3, NUM_RANKS),
+    "suits": (1, NUM_SUITS),
+    "hand_size": (2, MAX_HAND_SIZE),
+    "knock_limit": (0, 100),
+    "gin_bonus": (0, 1000),
+    "big_gin_bonus": (0, 1000),
+    "undercut_bonus": (0, 1000),
+    "stock_floor": (0, 10),
+    "draw_cap": (1, MAX_DRAW_CAP),
+    "swap_cap": (1, 1000),
+    "take_cap": (1, 1000),
+    "target": (1, 1_000_000),
+}
+
 
 def _check_type(field: str, value: Any, kind: Any) -> None:
     if get_origin(kind) is Literal:
@@ -111,20 +127,7 @@ class Rules:
         """
         for field, kind in get_type_hints(type(self)).items():
             _check_type(field, getattr(self, field), kind)
-        for field, low, high in (
-            ("ranks", 3, NUM_RANKS),
-            ("suits", 1, NUM_SUITS),
-            ("hand_size", 2, MAX_HAND_SIZE),
-            ("knock_limit", 0, 100),
-            ("gin_bonus", 0, 1000),
-            ("big_gin_bonus", 0, 1000),
-            ("undercut_bonus", 0, 1000),
-            ("stock_floor", 0, 10),
-            ("draw_cap", 1, MAX_DRAW_CAP),
-            ("swap_cap", 1, 1000),
-            ("take_cap", 1, 1000),
-            ("target", 1, 1_000_000),
-        ):
+        for field, (low, high) in RANGES.items():
             value = getattr(self, field)
             if value is not None and not low <= value <= high:
                 raise ValueError(f"rules: {field} is {value}; expected {low} to {high}")
@@ -170,7 +173,7 @@ class Rules:
         """A preset and what differs from it, such as ``plus20:oklahoma=true,target=50``; `as_rules` reads it."""
         base = PRESETS.get(self.name, PRESETS[DEFAULT_PRESET])
         changes = [
-            f"{field.name}={_write_value(getattr(self, field.name))}"
+            f"{field.name}={value_text(getattr(self, field.name))}"
             for field in dataclasses.fields(self)
             if field.name != "name" and getattr(self, field.name) != getattr(base, field.name)
         ]
@@ -264,13 +267,14 @@ PRESETS = {
 }
 
 
-def preset(name: str, **changes: Any) -> Rules:
+def preset(name: str, /, **changes: Any) -> Rules:
     """Returns a named preset, with some fields changed.
 
     Raises:
         ValueError: If no preset has this name, or a change cannot be played.
     """
-    if name not in PRESETS:
+    # A file of rules may hold anything here, also what no dictionary can look up.
+    if not isinstance(name, str) or name not in PRESETS:
         raise ValueError(f"{name!r} is no preset; expected one of {', '.join(PRESETS)}")
     _check_names(changes)
     try:
@@ -302,11 +306,15 @@ def as_rules(rules: "Rules | str") -> Rules:
     if rules.endswith(".toml"):
         return load_rules(rules)
     name, _, changes = rules.partition(":")
+    if name not in PRESETS:
+        raise ValueError(f"{name!r} is no preset; expected one of {', '.join(PRESETS)}, or a .toml file")
     fields: dict[str, Any] = {}
     for change in filter(None, changes.split(",")):
         field, equals, value = change.partition("=")
         if not equals:
             raise ValueError(f"rules {rules!r}: {change!r} is not of the form field=value")
+        if field.strip() in fields:
+            raise ValueError(f"rules {rules!r}: {field.strip()} is given twice")
         fields[field.strip()] = _read_value(value.strip())
     return preset(name, **fields)
 
@@ -333,15 +341,16 @@ def load_rules(path: str | Path) -> Rules:
         raise ValueError(f"{path}: {error}") from None
 
 
+def value_text(value: Any) -> str:
+    """Returns a field's value as `as_rules` reads it."""
+    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+
+
 def _check_names(fields: Mapping[str, Any]) -> None:
     names = [field.name for field in dataclasses.fields(Rules)]
     for name in fields:
         if name not in names:
             raise ValueError(f"rules: unknown field {name!r}; expected some of {', '.join(sorted(names))}")
-
-
-def _write_value(value: Any) -> str:
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 
 def _read_value(text: str) -> Any:

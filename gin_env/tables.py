@@ -41,10 +41,10 @@ PHASES = (
 )
 
 # How a hand ended.
-PLAYING = 0
+PLAYING = 0  # no hand has ended yet
 KNOCKED = 1  # the knocker's deadwood was less
-GINNED = 2
-BIG_GINNED = 3
+GINNED = 2  # the knocker had nothing left
+BIG_GINNED = 3  # eleven melded cards
 UNDERCUT = 4  # the defender's deadwood was less (or equal, where a tie is an undercut)
 TIED = 5  # equal deadwood, where a tie scores nothing
 DEAD = 6  # the stock ran down to its floor

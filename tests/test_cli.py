@@ -12,8 +12,11 @@ import pytest
 from agents import match
 from experiments import bench, cli
 from experiments.cli import main
+from gin_env.rulebook import SOURCES
+from gin_env.rules import PRESETS, as_rules
 
 ROOT = Path(__file__).resolve().parent.parent
+HOUSE = str(ROOT / "experiments" / "rules" / "house.toml")
 
 NO_TORCH = """
 class NoTorch:
@@ -98,6 +101,77 @@ def test_bench_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert "decisions a second on one thread (cardpuzzle)" in capsys.readouterr().out
 
 
+# -------------------------------------------------------------------------------------------------- rules and docs
+
+
+def test_rules_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules"]) == 0
+    out = capsys.readouterr().out
+    for name in PRESETS:
+        assert f" {name} " in out
+    assert main(["rules", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["presets"]
+    assert [entry["name"] for entry in listed] == list(PRESETS)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_rules_of_a_preset(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", name]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(name)
+    assert "decided by this project" in out
+    assert SOURCES[name].title in out
+    assert PRESETS[name].fingerprint in out
+
+
+def test_rules_as_text_and_as_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "rules.json"
+    assert main(["rules", "plus20:oklahoma=true,target=50", "--json", "--out", str(path)]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data == json.loads(path.read_text())
+    assert data["text"] == "plus20:oklahoma=true,target=50"
+    assert {point["title"] for point in data["points"] if point["decision"] == "yours"} == {
+        "limit",
+        "Oklahoma",
+        "match target",
+    }
+    assert main(["rules", HOUSE]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("house ")
+    assert "yours: changed" in out
+    assert "said by the rule page" not in out
+
+
+def test_rules_need_no_numba() -> None:
+    done = run("rules", "luciano", "--json", code=NO_TORCH.replace("torch", "numba"))
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["name"] == "luciano"
+    assert done.stderr == ""
+
+
+def test_docs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["docs", "--out", str(tmp_path / "pages")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert str(tmp_path / "pages" / "rules" / "luciano.md") in lines
+    assert all(Path(line).is_file() for line in lines)
+
+
+def test_commands_that_take_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    match_words = ["match", "greedy", "random", "--deals", "3", "--json", "--rules"]
+    bench_words = ["bench", "engine", "--tables", "4", "--seconds", "0.01", "--rounds", "1", "--no-peers"]
+    bench_words += ["--threads", "1", "--json", "--rules"]
+    for text, name in (("luciano:target=none", "luciano"), (HOUSE, "house")):
+        assert main([*match_words, text]) == 0
+        told = json.loads(capsys.readouterr().out)["rules"]
+        assert told["name"].startswith(name)
+        assert told["fingerprint"] == as_rules(text).fingerprint
+    # Some have more actions and a longer observation.
+    texts = ["luciano:target=none", HOUSE, "openspiel"]
+    assert main([*bench_words, *texts]) == 0
+    entries = json.loads(capsys.readouterr().out)["entries"]
+    assert [as_rules(entry["rules"]).fingerprint for entry in entries] == [as_rules(text).fingerprint for text in texts]
+
+
 # ----------------------------------------------------------------------------------------------------------- errors
 
 
@@ -111,6 +185,14 @@ def test_bench_json(capsys: pytest.CaptureFixture[str]) -> None:
         ("match nobody greedy", "'nobody' is no agent"),
         ("match greedy greedy:knock=-1", "knock is -1"),
         ("match greedy random --rules whist", "'whist' is no preset"),
+        ("match greedy random --rules plus20:tie=never", "tie is 'never'; expected one of"),
+        ("match greedy random --rules no/such.toml", "no/such.toml: No such file"),
+        ("bench engine --rules plus20:oklahoma", "'oklahoma' is not of the form field=value"),
+        ("rules whist", "'whist' is no preset; expected one of cardpuzzle, "),
+        ("rules plus20:colour=red", "unknown field 'colour'"),
+        ("rules plus20:target=5,target=6", "target is given twice"),
+        ("rules no/such.toml", "no/such.toml: No such file"),
+        ("docs --out /dev/null/docs", "/dev/null"),
         ("match greedy random --deals -5", "deals is -5; expected at least 1"),
         ("match greedy random --seed -1", "seed is -1"),
         ("match greedy random --batch 0", "batch is 0"),
@@ -217,6 +299,15 @@ def test_train_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "unknown field 'epoch'" in capsys.readouterr().err
     assert main(["train", "ppo", "--recipe", recipe(tmp_path), "--epochs", "0"]) == 2
     assert "epochs is 0" in capsys.readouterr().err
+
+
+def test_train_with_rules_that_cannot_be_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("training.ppo", exc_type=ImportError)
+    for rules, says in (("whist", "'whist' is no preset"), ("eaai", "rules 'eaai' are manual")):
+        words = ["train", "ppo", "--recipe", recipe(tmp_path), "--run", str(tmp_path / "run"), "--rules", rules]
+        assert main(words) == 2
+        assert says in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_train_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,10 +56,13 @@ def test_the_check_finds_what_it_should() -> None:
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
+        ("gin_env", ["torch", "onnxruntime", "numba", "pettingzoo"]),
+        ("gin_env.rulebook", ["torch", "onnxruntime", "numba", "pettingzoo"]),
         ("gin_env.engine", ["torch", "onnxruntime"]),
         ("agents", ["torch", "onnxruntime"]),
         ("agents.match", ["torch", "onnxruntime"]),
         ("experiments.cli", ["torch", "onnxruntime", "numba", "numpy", "tyro"]),
+        ("experiments.report", ["torch", "onnxruntime", "numba"]),
     ],
 )
 def test_a_module_does_not_load(module: str, absent: list[str]) -> None:

@@ -486,6 +486,19 @@ def test_another_run_in_the_same_folder_is_refused(straight: Path, fields: dict[
     assert load_config(straight) == json.loads(json.dumps(TINY.to_dict()))
 
 
+def test_rules_given_as_text_and_as_a_file(tmp_path: Path) -> None:
+    train(changed(rules="plus20:oklahoma=true", total_steps=UPDATE), tmp_path / "text")
+    header = load_checkpoint(tmp_path / "text" / CHECKPOINT)[1]
+    assert header["rules"] == preset("plus20", oklahoma=True).to_dict()
+    path, run = tmp_path / "house.toml", tmp_path / "file"
+    path.write_text("gin_bonus = 20\n")
+    for _ in range(2):  # the second time goes on from the checkpoint
+        train(changed(rules=str(path), total_steps=UPDATE), run)
+    path.write_text("gin_bonus = 30\n")
+    with pytest.raises(CheckpointError, match=r"was trained by other rules than '.*house\.toml' are now"):
+        train(changed(rules=str(path), total_steps=UPDATE), run)
+
+
 def test_overwrite_starts_afresh(straight: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     train(changed(seed=5, total_steps=8 * UPDATE), run)

@@ -16,7 +16,7 @@ class PPOConfig:
     seed: int = 1
     """Decides the whole run: deals, weights, samples."""
     rules: str = "cardpuzzle"
-    """Rules to play, one hand an episode: a preset, "preset:field=value,..." or a .toml file. Not manual ones."""
+    """What to play, one hand an episode: a preset, "preset:field=value,..." or a TOML file; no manual rules."""
 
     total_steps: int = 10_000_000
     """Decisions of the learner, both seats counted."""

@@ -148,7 +148,7 @@ def _write_bundle(
         "matches": {
             name: {
                 **play_match(agent, agents.make(name), deals=deals, seed=seed, rules=rules).to_json(),
-                "command": f"ginrummy match {out.name} {name} --deals {deals} --seed {seed} --rules {rules.name}",
+                "command": f"ginrummy match {out.name} {name} --deals {deals} --seed {seed} --rules {rules.text}",
             }
             for name in OPPONENTS
         },
@@ -217,7 +217,7 @@ def _card(name: str, rules: Rules, config: Mapping[str, Any], step: int, evaluat
     return f"""# {name}: a gin rummy player
 
 Trained by self-play with gin-env (masked PPO, {step:,} decisions, seed {config.get("seed")}) for the rules
-`{rules.name}`, fingerprint `{rules.fingerprint}`. It plays its likeliest action.
+`{rules.text}`, fingerprint `{rules.fingerprint}`. It plays its likeliest action.
 
 | against | points a hand | 95 % interval | hands won | command |
 |---|---|---|---|---|

@@ -23,7 +23,7 @@ from agents.match import play_match
 from agents.networks import SuitNet, build_network
 from agents.neural import NeuralAgent
 from gin_env.engine import mix_keys
-from gin_env.rules import as_rules, automatic
+from gin_env.rules import Rules, as_rules, automatic
 from gin_env.tables import TABLE_DTYPE
 from training import losses
 from training.advantages import signed_gae
@@ -216,6 +216,11 @@ class Trainer:
             self.shuffle.set_state(tensors["shuffle"])
             if header["tables"] != str(TABLE_DTYPE.descr):
                 raise CheckpointError(f"checkpoint {path} holds tables of another version of the engine")
+            # The config names the rules; a file of that name may have changed since.
+            if Rules.from_dict(header["rules"]).fingerprint != self.rules.fingerprint:
+                raise CheckpointError(
+                    f"checkpoint {path} was trained by other rules than {self.config.rules!r} are now"
+                )
             # Copied as bytes: a copy of records leaves the bytes between their fields to chance, and with them the
             # next checkpoint's.
             self.collector.tables = tensors["tables"].numpy().copy().view(TABLE_DTYPE)

@@ -1,0 +1,214 @@
+"""A seat's view as a picture, drawn with Pillow."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gin_env.cards import NUM_RANKS, RANKS, from_mask
+from gin_env.melds import arrange
+from gin_env.render import head_text, pack_of, state_text
+from gin_env.tables import DECLARE, OVER
+from gin_env.view import OWN
+
+if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
+
+# Pixels.
+WIDTH, HEIGHT = 960, 640
+_CARD_WIDTH, _CARD_HEIGHT, _CORNER = 62, 88, 7
+_STEP = 36  # between cards that overlap
+_GAP = 26  # between melds
+_MARGIN = 32
+
+_FELT, _FELT_DARK, _LINE = (24, 92, 62), (17, 70, 47), (72, 138, 106)
+_PAPER, _EDGE, _BACK, _BACK_LINE = (250, 249, 244), (150, 150, 140), (40, 72, 128), (120, 148, 196)
+_RED, _BLACK, _TEXT, _DIM, _GOLD = (190, 28, 40), (28, 28, 30), (238, 240, 232), (168, 200, 182), (240, 200, 92)
+_SHOWN = 12  # cards of the discard pile, from its top
+
+
+def render_picture(view: np.void) -> np.ndarray:
+    """Draws one seat's view: the opponent above, stock and discard pile in the middle, one's own hand below.
+
+    Args:
+        view: A row of `gin_env.view.VIEW_DTYPE`.
+
+    Returns:
+        (640, 960, 3) uint8, RGB.
+
+    Raises:
+        ImportError: If Pillow is not installed.
+    """
+    from PIL import Image, ImageDraw
+
+    image = Image.new("RGB", (WIDTH, HEIGHT), _FELT)
+    _Picture(ImageDraw.Draw(image), view).draw()
+    return np.asarray(image).copy()
+
+
+class _Picture:
+    def __init__(self, draw: "ImageDraw", view: np.void) -> None:
+        from PIL import ImageFont
+
+        self.pen, self.view = draw, view
+        self.fonts: dict[int, Any] = {size: ImageFont.load_default(size) for size in (15, 18, 22, 26)}
+
+    def draw(self) -> None:
+        view = self.view
+        self.pen.rectangle((0, 0, WIDTH, 46), fill=_FELT_DARK)
+        self.text(_MARGIN, 12, head_text(view), 18)
+        if view["target"]:
+            score = f"you {view['own_score']}   opponent {view['opponent_score']}   to {view['target']}"
+            self.text(WIDTH - _MARGIN, 12, score, 18, right=True)
+        showdown = view["phase"] >= DECLARE and view["knocker"] >= 0
+        over = view["phase"] == OVER
+        self.opponent(70)
+        if showdown and not over:
+            self.laid_on_the_table(258)
+        else:
+            self.pile(258)
+        self.hand(444)
+        self.pen.rectangle((0, HEIGHT - 46, WIDTH, HEIGHT), fill=_FELT_DARK)
+        lines = state_text(view)
+        self.text(_MARGIN, HEIGHT - 34, lines, 18, _GOLD if view["to_move"] or over else _TEXT)
+
+    # ------------------------------------------------------------------------------------------------- the regions
+
+    def opponent(self, y: int) -> None:
+        view = self.view
+        known = int(view["opponent_known"])
+        melds = [int(meld) for meld in view["opponent_melds"] if meld]
+        off = 0 if view["knocker"] == OWN else sum(int(cards) for cards in view["layoffs"])
+        if view["knocker"] == OWN:
+            known &= ~sum(int(cards) for cards in view["layoffs"])
+        del off
+        label = "opponent"
+        if view["opponent_deadwood"] >= 0:
+            label += f"   deadwood {view['opponent_deadwood']}"
+        self.text(_MARGIN, y, label, 15, _DIM)
+        for meld in melds:
+            known &= ~meld
+        hidden = int(view["opponent_cards"]) - int(view["opponent_known"]).bit_count()
+        self.row(y + 22, [*(from_mask(meld) for meld in melds), from_mask(known), [None] * hidden])
+
+    def pile(self, y: int) -> None:
+        view = self.view
+        self.text(_MARGIN, y, f"stock   {view['stock']} cards", 15, _DIM)
+        for depth in range(min(3, int(view["stock"]))):
+            self.card(None, _MARGIN + 3 * depth, y + 22 + 2 * depth)
+        left = 190
+        size = int(view["pile_size"])
+        self.text(left, y, f"discard pile   {size} card{'' if size == 1 else 's'}", 15, _DIM)
+        shown = view["pile"][max(size - _SHOWN, 0) : size]
+        for place, card in enumerate(shown):
+            self.card(int(card), left + place * _STEP, y + 22, place == len(shown) - 1)
+        if not size:
+            self.frame(left, y + 22, _LINE)
+        limit = int(view["limit"])
+        self.text(WIDTH - _MARGIN, y + 34, f"knock with {limit}" if limit else "gin only", 22, right=True)
+        self.text(WIDTH - _MARGIN, y + 66, f"turn {int(view['draws']) + (not self.throwing())}", 15, _DIM, right=True)
+
+    def throwing(self) -> bool:
+        """Whether the mover has drawn in this turn."""
+        return int(self.view["draws"]) > 0 and int(self.view["hand"]).bit_count() + int(
+            self.view["opponent_cards"]
+        ) > 2 * int(self.view["rules"]["hand_size"])
+
+    def laid_on_the_table(self, y: int) -> None:
+        view = self.view
+        mine = view["knocker"] == OWN
+        label = "the knocker's melds" if mine else "the knocker's melds: lay off on them"
+        self.text(_MARGIN, y, label, 15, _DIM)
+        melds = view["own_melds"] if mine else view["opponent_melds"]
+        groups = [from_mask(int(meld) | int(added)) for meld, added in zip(melds, view["layoffs"], strict=True) if meld]
+        laid_off = sum(int(cards) for cards in view["layoffs"])
+        self.row(y + 22, groups, raised=laid_off)
+
+    def hand(self, y: int) -> None:
+        view = self.view
+        hand = int(view["hand"])
+        showdown = view["phase"] >= DECLARE and view["knocker"] >= 0
+        melds = [int(meld) for meld in view["own_melds"] if meld]
+        if view["phase"] < DECLARE:
+            laid = arrange(np.array([hand], dtype=np.uint64), pack_of(view["rules"]))
+            melds = [int(meld) for meld in laid.melds[0] if meld]
+        label = "your hand"
+        if view["own_deadwood"] >= 0:
+            label += f"   deadwood {view['own_deadwood']}"
+        if showdown and view["knocker"] != OWN:
+            off = sum(int(cards) for cards in view["layoffs"])
+            hand &= ~off
+        self.text(_MARGIN, y, label, 15, _DIM)
+        loose = hand
+        for meld in melds:
+            loose &= ~meld
+        fresh = 0
+        for field in ("drawn", "taken"):
+            if view["to_move"] and view[field] >= 0:
+                fresh |= 1 << int(view[field])
+        by_rank = sorted(from_mask(loose), key=lambda card: (card % NUM_RANKS, card))
+        self.row(y + 26, [*(from_mask(meld) for meld in melds), by_rank], raised=fresh)
+
+    # --------------------------------------------------------------------------------------------------- the pieces
+
+    def text(
+        self, x: int, y: int, text: str, size: int, color: tuple[int, int, int] = _TEXT, right: bool = False
+    ) -> None:
+        self.pen.text((x, y), text, fill=color, font=self.fonts[size], anchor="ra" if right else "la")
+
+    def row(self, y: int, groups: Iterable[Sequence[int | None]], raised: int = 0) -> None:
+        """Draws groups of cards side by side; None is a card face down, and cards of ``raised`` stand out."""
+        groups = [group for group in groups if group]
+        cards = sum(len(group) for group in groups)
+        room = WIDTH - 2 * _MARGIN - _CARD_WIDTH * max(len(groups), 1) - _GAP * max(len(groups) - 1, 0)
+        step = min(_STEP if cards > 12 else 44, room // max(cards - len(groups), 1))
+        x = _MARGIN
+        for group in groups:
+            for card in group:
+                up = card is not None and raised >> card & 1
+                self.card(card, x, y - (10 if up else 0), bool(up))
+                x += step
+            x += _CARD_WIDTH - step + _GAP
+
+    def frame(self, x: int, y: int, color: tuple[int, int, int]) -> None:
+        self.pen.rounded_rectangle((x, y, x + _CARD_WIDTH, y + _CARD_HEIGHT), _CORNER, outline=color, width=2)
+
+    def card(self, card: int | None, x: int, y: int, marked: bool = False) -> None:
+        """Draws a card face up, or face down where it is None."""
+        box = (x, y, x + _CARD_WIDTH, y + _CARD_HEIGHT)
+        if card is None:
+            self.pen.rounded_rectangle(box, _CORNER, fill=_BACK, outline=_PAPER, width=3)
+            inner = (x + 9, y + 9, x + _CARD_WIDTH - 9, y + _CARD_HEIGHT - 9)
+            self.pen.rounded_rectangle(inner, 4, outline=_BACK_LINE, width=2)
+            return
+        suit, rank = divmod(card, NUM_RANKS)
+        color = _RED if suit in (1, 2) else _BLACK
+        self.pen.rounded_rectangle(
+            box, _CORNER, fill=_PAPER, outline=_GOLD if marked else _EDGE, width=3 if marked else 1
+        )
+        name = RANKS[rank].replace("T", "10")
+        self.pen.text((x + 7, y + 5), name, fill=color, font=self.fonts[22])
+        self.pip(suit, x + 15, y + 40, 8, color)
+        self.pip(suit, x + _CARD_WIDTH - 22, y + _CARD_HEIGHT - 26, 15, color)
+
+    def pip(self, suit: int, x: int, y: int, r: int, color: tuple[int, int, int]) -> None:
+        """Draws the sign of a suit (S H D C) of about ``r`` pixels in each direction around a point."""
+        pen = self.pen
+        h = r // 2
+        if suit == 2:
+            pen.polygon([(x, y - r), (x + r - 2, y), (x, y + r), (x - r + 2, y)], fill=color)
+            return
+        if suit == 1:
+            pen.ellipse((x - r, y - r + 1, x, y + 1), fill=color)
+            pen.ellipse((x, y - r + 1, x + r, y + 1), fill=color)
+            pen.polygon([(x - r + 1, y - h + 3), (x + r - 1, y - h + 3), (x, y + r)], fill=color)
+            return
+        if suit == 0:
+            pen.ellipse((x - r, y - 1, x, y + r - 1), fill=color)
+            pen.ellipse((x, y - 1, x + r, y + r - 1), fill=color)
+            pen.polygon([(x - r + 1, y + h - 2), (x + r - 1, y + h - 2), (x, y - r)], fill=color)
+        else:
+            pen.ellipse((x - h, y - r, x + h, y), fill=color)
+            pen.ellipse((x - r, y - h + 1, x, y + h + 1), fill=color)
+            pen.ellipse((x, y - h + 1, x + r, y + h + 1), fill=color)
+        pen.polygon([(x, y), (x + h, y + r), (x - h, y + r)], fill=color)

@@ -21,6 +21,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 from gin_env import engine
 from gin_env.cards import NUM_CARDS
 from gin_env.engine import GOING_ON, HAND_ENDED, IllegalAction
+from gin_env.picture import render_picture
 from gin_env.render import render_text
 from gin_env.rules import Rules, as_rules
 from gin_env.spaces import as_action, check_illegal, mask_space, observation_space, refuse_waiting
@@ -65,8 +66,9 @@ class GinRummyAEC(AECEnv):
             ``"terminate"`` ends the episode for both, with a reward of ``-illegal_penalty`` for the offender and 0 for
             the other, and ``ending`` is ``"illegal"``.
         illegal_penalty: Points. The default is more than nearly any hand costs.
-        render_mode: None; ``"ansi"``, where `render` returns the view of the seat to move as text; or ``"human"``,
-            where each step prints it.
+        render_mode: None; ``"ansi"``, where `render` returns the view of the seat to move as text; ``"rgb_array"``,
+            where it returns a picture of it, (640, 960, 3) uint8, and needs Pillow; or ``"human"``, where each step
+            prints the text.
 
     Raises:
         ValueError: If an argument is unknown, out of range or not played by the engine.
@@ -74,7 +76,7 @@ class GinRummyAEC(AECEnv):
 
     metadata: dict[str, Any] = {
         "name": "gin_rummy_v0",
-        "render_modes": ["ansi", "human"],
+        "render_modes": ["ansi", "human", "rgb_array"],
         "render_fps": 1,
         "is_parallelizable": False,
     }
@@ -90,7 +92,7 @@ class GinRummyAEC(AECEnv):
     ) -> None:
         super().__init__()
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ValueError(f"render_mode is {render_mode!r}; expected None, 'ansi' or 'human'")
+            raise ValueError(f"render_mode is {render_mode!r}; expected None, 'ansi', 'human' or 'rgb_array'")
         self.rules = as_rules(rules)
         self.match = match
         self.illegal, self.illegal_penalty = check_illegal(illegal, illegal_penalty)
@@ -193,12 +195,19 @@ class GinRummyAEC(AECEnv):
         """Returns the hidden state, for a centralised critic: (156,) float32, see `gin_env.view.state`."""
         return state(self.tables)[0]
 
-    def render(self) -> str | None:
-        """Returns (or in render mode "human" prints) the view of the seat to move as text."""
+    def render(self) -> str | np.ndarray | None:
+        """Returns (or in render mode "human" prints) the view of the seat to move.
+
+        Raises:
+            ImportError: In render mode "rgb_array", if Pillow is not installed.
+        """
         if self.render_mode is None:
             gymnasium.logger.warn("render() does nothing without a render mode: env(render_mode='ansi')")
             return None
-        text = render_text(observe(self.tables)[0])
+        view = observe(self.tables)[0]
+        if self.render_mode == "rgb_array":
+            return render_picture(view)
+        text = render_text(view)
         if self.render_mode == "ansi":
             return text
         print(text, end="\n\n")

@@ -1,7 +1,7 @@
 """A seat's view as a picture, drawn with Pillow."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from gin_env.view import OWN
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
+_Color = tuple[int, int, int]
+_SCALE = 3
 # Pixels.
 WIDTH, HEIGHT = 960, 640
 _CARD_WIDTH, _CARD_HEIGHT, _CORNER = 62, 88, 7
@@ -41,21 +43,51 @@ def render_picture(view: np.void) -> np.ndarray:
     """
     from PIL import Image, ImageDraw
 
-    image = Image.new("RGB", (WIDTH, HEIGHT), _FELT)
-    _Picture(ImageDraw.Draw(image), view).draw()
-    return np.asarray(image).copy()
+    # Larger and then reduced, which makes slanted edges smooth.
+    image = Image.new("RGB", (_SCALE * WIDTH, _SCALE * HEIGHT), _FELT)
+    _Picture(_Pen(ImageDraw.Draw(image)), view).draw()
+    return np.asarray(image.reduce(_SCALE)).copy()
+
+
+class _Pen:
+    """Draws at a larger scale, in the coordinates of the picture."""
+
+    def __init__(self, draw: "ImageDraw") -> None:
+        from PIL import ImageFont
+
+        self._draw = draw
+        self._fonts = {size: ImageFont.load_default(_SCALE * size) for size in (15, 18, 22)}
+
+    def box(
+        self,
+        corners: Sequence[int],
+        fill: _Color | None = None,
+        outline: _Color | None = None,
+        width: int = 1,
+        corner: int = 0,
+    ) -> None:
+        """Draws a rectangle, its corners rounded by so many pixels."""
+        large = [_SCALE * place for place in corners]
+        self._draw.rounded_rectangle(large, _SCALE * corner, fill, outline, _SCALE * width)
+
+    def ellipse(self, corners: Sequence[int], fill: _Color) -> None:
+        self._draw.ellipse([_SCALE * place for place in corners], fill)
+
+    def polygon(self, corners: Sequence[tuple[int, int]], fill: _Color) -> None:
+        self._draw.polygon([(_SCALE * x, _SCALE * y) for x, y in corners], fill)
+
+    def text(self, x: int, y: int, text: str, size: int, fill: _Color, right: bool) -> None:
+        anchor = "ra" if right else "la"
+        self._draw.text((_SCALE * x, _SCALE * y), text, fill, self._fonts[size], anchor)
 
 
 class _Picture:
-    def __init__(self, draw: "ImageDraw", view: np.void) -> None:
-        from PIL import ImageFont
-
-        self.pen, self.view = draw, view
-        self.fonts: dict[int, Any] = {size: ImageFont.load_default(size) for size in (15, 18, 22, 26)}
+    def __init__(self, pen: _Pen, view: np.void) -> None:
+        self.pen, self.view = pen, view
 
     def draw(self) -> None:
         view = self.view
-        self.pen.rectangle((0, 0, WIDTH, 46), fill=_FELT_DARK)
+        self.pen.box((0, 0, WIDTH, 46), _FELT_DARK)
         self.text(_MARGIN, 12, head_text(view), 18)
         if view["target"]:
             score = f"you {view['own_score']}   opponent {view['opponent_score']}   to {view['target']}"
@@ -68,9 +100,8 @@ class _Picture:
         else:
             self.pile(258)
         self.hand(444)
-        self.pen.rectangle((0, HEIGHT - 46, WIDTH, HEIGHT), fill=_FELT_DARK)
-        lines = state_text(view)
-        self.text(_MARGIN, HEIGHT - 34, lines, 18, _GOLD if view["to_move"] or over else _TEXT)
+        self.pen.box((0, HEIGHT - 46, WIDTH, HEIGHT), _FELT_DARK)
+        self.text(_MARGIN, HEIGHT - 34, state_text(view), 18, _GOLD if view["to_move"] or over else _TEXT)
 
     # ------------------------------------------------------------------------------------------------- the regions
 
@@ -78,10 +109,8 @@ class _Picture:
         view = self.view
         known = int(view["opponent_known"])
         melds = [int(meld) for meld in view["opponent_melds"] if meld]
-        off = 0 if view["knocker"] == OWN else sum(int(cards) for cards in view["layoffs"])
         if view["knocker"] == OWN:
             known &= ~sum(int(cards) for cards in view["layoffs"])
-        del off
         label = "opponent"
         if view["opponent_deadwood"] >= 0:
             label += f"   deadwood {view['opponent_deadwood']}"
@@ -103,7 +132,7 @@ class _Picture:
         for place, card in enumerate(shown):
             self.card(int(card), left + place * _STEP, y + 22, place == len(shown) - 1)
         if not size:
-            self.frame(left, y + 22, _LINE)
+            self.pen.box((left, y + 22, left + _CARD_WIDTH, y + 22 + _CARD_HEIGHT), None, _LINE, 2, _CORNER)
         limit = int(view["limit"])
         self.text(WIDTH - _MARGIN, y + 34, f"knock with {limit}" if limit else "gin only", 22, right=True)
         self.text(WIDTH - _MARGIN, y + 66, f"turn {int(view['draws']) + (not self.throwing())}", 15, _DIM, right=True)
@@ -151,10 +180,8 @@ class _Picture:
 
     # --------------------------------------------------------------------------------------------------- the pieces
 
-    def text(
-        self, x: int, y: int, text: str, size: int, color: tuple[int, int, int] = _TEXT, right: bool = False
-    ) -> None:
-        self.pen.text((x, y), text, fill=color, font=self.fonts[size], anchor="ra" if right else "la")
+    def text(self, x: int, y: int, text: str, size: int, color: _Color = _TEXT, right: bool = False) -> None:
+        self.pen.text(x, y, text, size, color, right)
 
     def row(self, y: int, groups: Iterable[Sequence[int | None]], raised: int = 0) -> None:
         """Draws groups of cards side by side; None is a card face down, and cards of ``raised`` stand out."""
@@ -170,28 +197,21 @@ class _Picture:
                 x += step
             x += _CARD_WIDTH - step + _GAP
 
-    def frame(self, x: int, y: int, color: tuple[int, int, int]) -> None:
-        self.pen.rounded_rectangle((x, y, x + _CARD_WIDTH, y + _CARD_HEIGHT), _CORNER, outline=color, width=2)
-
     def card(self, card: int | None, x: int, y: int, marked: bool = False) -> None:
         """Draws a card face up, or face down where it is None."""
         box = (x, y, x + _CARD_WIDTH, y + _CARD_HEIGHT)
         if card is None:
-            self.pen.rounded_rectangle(box, _CORNER, fill=_BACK, outline=_PAPER, width=3)
-            inner = (x + 9, y + 9, x + _CARD_WIDTH - 9, y + _CARD_HEIGHT - 9)
-            self.pen.rounded_rectangle(inner, 4, outline=_BACK_LINE, width=2)
+            self.pen.box(box, _BACK, _PAPER, 3, _CORNER)
+            self.pen.box((x + 9, y + 9, x + _CARD_WIDTH - 9, y + _CARD_HEIGHT - 9), None, _BACK_LINE, 2, 4)
             return
         suit, rank = divmod(card, NUM_RANKS)
         color = _RED if suit in (1, 2) else _BLACK
-        self.pen.rounded_rectangle(
-            box, _CORNER, fill=_PAPER, outline=_GOLD if marked else _EDGE, width=3 if marked else 1
-        )
-        name = RANKS[rank].replace("T", "10")
-        self.pen.text((x + 7, y + 5), name, fill=color, font=self.fonts[22])
+        self.pen.box(box, _PAPER, _GOLD if marked else _EDGE, 3 if marked else 1, _CORNER)
+        self.text(x + 7, y + 5, RANKS[rank].replace("T", "10"), 22, color)
         self.pip(suit, x + 15, y + 40, 8, color)
         self.pip(suit, x + _CARD_WIDTH - 22, y + _CARD_HEIGHT - 26, 15, color)
 
-    def pip(self, suit: int, x: int, y: int, r: int, color: tuple[int, int, int]) -> None:
+    def pip(self, suit: int, x: int, y: int, r: int, color: _Color) -> None:
         """Draws the sign of a suit (S H D C) of about ``r`` pixels in each direction around a point."""
         pen = self.pen
         h = r // 2

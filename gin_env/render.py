@@ -81,9 +81,9 @@ def _hand(hand: int, melds: Iterable[int], laid_off: int = 0) -> str:
     return "  ".join(parts)
 
 
-def _pack(rules: np.void) -> int:
-    suits, ranks = int(rules["suits"]), int(rules["ranks"])
-    return sum(1 << suit * NUM_RANKS + rank for suit in range(suits) for rank in range(ranks))
+def pack_of(rules: np.void) -> int:
+    """Returns the mask of the cards in play from a row of `gin_env.rules.RULES_DTYPE`."""
+    return int(rules["pack"])
 
 
 def _playing(view: np.void) -> list[str]:
@@ -96,7 +96,7 @@ def _playing(view: np.void) -> list[str]:
     pile = view["pile"][max(size - _PILE_SHOWN, 0) : size]
     below = f"({size - len(pile)} below) " if size > len(pile) else ""
     hands = np.array([hand], dtype=np.uint64)
-    laid = arrange(hands, _pack(view["rules"]))
+    laid = arrange(hands, pack_of(view["rules"]))
     deadwood = str(laid.deadwood[0])
     if view["phase"] in (THROW, WALL_THROW) and view["to_move"]:
         after = deadwood_after(hands)[0]
@@ -114,8 +114,7 @@ def _playing(view: np.void) -> list[str]:
     for field, said in (("drawn", "drew"), ("taken", "took")):
         if view["to_move"] and view[field] != NO_CARD:
             lines.append(f"you {said}   {card_text(int(view[field]))}")
-    decision = _DECISIONS[int(view["phase"])]
-    lines.append(f"to move    {'you' if view['to_move'] else 'opponent'}: {decision}")
+    lines.append(f"to move    {state_text(view)}")
     return lines
 
 
@@ -142,8 +141,7 @@ def _laying(view: np.void) -> list[str]:
     left = int(view["hand"]) & ~sum(int(meld) for meld in view["own_melds"])
     left &= ~0 if own_knock else ~sum(off)
     lines.append(f"hand       {_loose(left) or 'nothing left'}")
-    decision = _DECISIONS[int(view["phase"])]
-    lines.append(f"to move    {'you' if view['to_move'] else 'opponent'}: {decision}")
+    lines.append(f"to move    {state_text(view)}")
     return lines
 
 
@@ -178,19 +176,30 @@ def _ended(view: np.void) -> list[str]:
     return lines
 
 
+def head_text(view: np.void) -> str:
+    """Says who sits where, and with how much one may knock."""
+    doubled = ", doubled"
+    if view["rules"]["double_spades"] == CODES["deadwood"]:
+        doubled = ", difference doubled"
+    head = f"gin rummy  seat {view['seat']}, {'dealer' if view['is_dealer'] else 'non-dealer'}"
+    head += f", knock with {view['limit']} or less" if view["limit"] else ", gin only"
+    return head + (doubled if view["doubled"] else "")
+
+
+def state_text(view: np.void) -> str:
+    """Says who is to move and what there is to decide, or how the hand ended."""
+    if view["phase"] == OVER:
+        return _result(view)
+    return f"{'you' if view['to_move'] else 'opponent'}: {_DECISIONS[int(view['phase'])]}"
+
+
 def render_text(view: np.void) -> str:
     """Returns one seat's view as lines of text.
 
     Args:
         view: A row of `gin_env.view.VIEW_DTYPE`.
     """
-    doubled = ", doubled"
-    if view["rules"]["double_spades"] == CODES["deadwood"]:
-        doubled = ", difference doubled"
-    head = f"gin rummy  seat {view['seat']}, {'dealer' if view['is_dealer'] else 'non-dealer'}"
-    head += f", knock with {view['limit']} or less" if view["limit"] else ", gin only"
-    head += doubled if view["doubled"] else ""
-    lines = [head]
+    lines = [head_text(view)]
     if view["target"]:
         lines.append(f"score      you {view['own_score']}, opponent {view['opponent_score']}, to {view['target']}")
     if view["phase"] == OVER:

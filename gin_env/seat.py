@@ -38,13 +38,14 @@ class GinRummyEnv(gymnasium.Env):
             ``"terminate"`` ends the episode with the reward ``-illegal_penalty``, and ``info["ending"]`` is
             ``"illegal"``.
         illegal_penalty: Points. The default is more than nearly any hand costs.
-        render_mode: None, or ``"ansi"`` for text.
+        render_mode: None; ``"ansi"`` for text; or ``"rgb_array"`` for a picture, (640, 960, 3) uint8, which needs
+            Pillow.
 
     Raises:
         ValueError: If an argument is unknown, out of range or not played by the engine.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 1}
 
     def __init__(
         self,
@@ -114,10 +115,10 @@ class GinRummyEnv(gymnasium.Env):
             return self._end_illegally(action)
         return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), self._tell(infos)
 
-    def render(self) -> str | None:
-        """Returns the learner's view as text in render mode "ansi"."""
-        texts = self.table.render()
-        return None if texts is None else texts[0]
+    def render(self) -> Any:
+        """Returns the learner's view: as text in render mode "ansi", as a picture in "rgb_array"."""
+        rendered = self.table.render()
+        return None if rendered is None else rendered[0]
 
     def action_masks(self) -> np.ndarray:
         """Returns the legal actions, (A,) int8; the name is the one that sb3-contrib asks for."""

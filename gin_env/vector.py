@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from gin_env import engine
 from gin_env.engine import EPISODE_ENDED, GOING_ON, HAND_ENDED, NO_ACTION, IllegalAction
+from gin_env.picture import render_picture
 from gin_env.render import render_text
 from gin_env.rules import Rules, as_rules
 from gin_env.spaces import BatchedLegalActions, LegalActions, observation_space, refuse_waiting
@@ -98,13 +99,18 @@ class GinRummyVectorEnv(VectorEnv):
             `agents.base.Agent`.
         autoreset_mode: What happens after the end of an episode.
         copy: Whether each call returns new arrays. Otherwise the next call overwrites observations and masks.
-        render_mode: None, or ``"ansi"`` for a text of each table as the learner sees it.
+        render_mode: None; ``"ansi"`` for a text of each table as the learner sees it; or ``"rgb_array"`` for a picture,
+            (640, 960, 3) uint8, which needs Pillow.
 
     Raises:
         ValueError: If an argument is unknown, out of range or not played by the engine.
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1, "autoreset_mode": AutoresetMode.SAME_STEP}
+    metadata: dict[str, Any] = {
+        "render_modes": ["ansi", "rgb_array"],
+        "render_fps": 1,
+        "autoreset_mode": AutoresetMode.SAME_STEP,
+    }
 
     def __init__(
         self,
@@ -118,7 +124,7 @@ class GinRummyVectorEnv(VectorEnv):
         render_mode: str | None = None,
     ) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise ValueError(f"render_mode is {render_mode!r}; expected None or 'ansi'")
+            raise ValueError(f"render_mode is {render_mode!r}; expected None, 'ansi' or 'rgb_array'")
         self.num_envs = num_envs
         self.rules = as_rules(rules)
         self.match = match
@@ -211,12 +217,17 @@ class GinRummyVectorEnv(VectorEnv):
         observations, infos = self._look(at_opening=False, infos=infos)
         return observations, rewards, terminated, truncated, infos
 
-    def render(self) -> tuple[str, ...] | None:
-        """Returns each table as text, as the learner sees it, in render mode "ansi"."""
+    def render(self) -> tuple[Any, ...] | None:
+        """Returns each table as the learner sees it: as text in render mode "ansi", as a picture in "rgb_array".
+
+        Raises:
+            ImportError: In render mode "rgb_array", if Pillow is not installed.
+        """
         if self.render_mode is None:
             gymnasium.logger.warn("render() does nothing without a render mode: make(..., render_mode='ansi')")
             return None
-        return tuple(render_text(row) for row in observe(self.tables, LEARNER))
+        draw = render_text if self.render_mode == "ansi" else render_picture
+        return tuple(draw(row) for row in observe(self.tables, LEARNER))
 
     # ------------------------------------------------------------------------------------------------------- checks
 

@@ -441,7 +441,7 @@ def test_pickled_in_the_middle_of_a_game_it_goes_on_the_same() -> None:
         ({"rules": 7}, "expected a Rules object"),
         ({"illegal": "ignore"}, "'raise' or 'terminate'"),
         ({"illegal_penalty": float("nan")}, "0 or more"),
-        ({"render_mode": "rgb_array"}, "expected None, 'ansi' or 'human'"),
+        ({"render_mode": "pygame"}, "expected None, 'ansi', 'human' or 'rgb_array'"),
     ],
     ids=str,
 )

@@ -213,7 +213,7 @@ def test_render_without_a_mode_says_so() -> None:
         ({"opponent": object()}, "no method act"),
         ({"illegal": "ignore"}, "'raise' or 'terminate'"),
         ({"illegal": "terminate", "illegal_penalty": -1.0}, "0 or more"),
-        ({"render_mode": "human"}, "expected None or 'ansi'"),
+        ({"render_mode": "human"}, "expected None, 'ansi' or 'rgb_array'"),
     ],
     ids=str,
 )

@@ -1,12 +1,14 @@
 """A seat's view as text."""
 
+import gymnasium
 import numpy as np
 import pytest
 
 import agents
-from gin_env import engine
+from gin_env import aec, engine
 from gin_env.actions import parse_action
 from gin_env.cards import parse_cards
+from gin_env.picture import HEIGHT, WIDTH, render_picture
 from gin_env.render import render_text
 from gin_env.rules import preset
 from gin_env.tables import OVER, PHASES
@@ -32,6 +34,14 @@ def knocked(*moves: str) -> np.ndarray:
 def text(tables: np.ndarray, seat: int) -> str:
     """Returns what a seat sees."""
     return render_text(observe(tables, seat)[0])
+
+
+def check_picture(picture: np.ndarray) -> None:
+    """Checks that something is drawn in every region."""
+    assert picture.shape == (HEIGHT, WIDTH, 3)
+    assert picture.dtype == np.uint8
+    for top, bottom in ((0, 46), (60, 200), (250, 380), (430, 570), (HEIGHT - 46, HEIGHT)):
+        assert len(np.unique(picture[top:bottom].reshape(-1, 3), axis=0)) > 20
 
 
 def test_showdown() -> None:
@@ -75,14 +85,46 @@ def test_every_phase_has_a_text(rules: str) -> None:
             if row["phase"] not in seen:
                 seen.add(int(row["phase"]))
                 assert "to move    you: " in render_text(row)
+                check_picture(render_picture(row))
         mask = engine.legal(tables)
         actions = player.act(view, mask, engine.decision_keys(1, tables))
         engine.step(tables, actions)
         over = np.flatnonzero(tables["phase"] == OVER)
         for row in over[:1]:
             assert "result     " in render_text(observe(tables)[row])
+            check_picture(render_picture(observe(tables)[row]))
         engine.deal(tables, over)
     wanted = {"offer", "offer-dealer", "draw-stock", "draw", "throw"}
     if rules == "openspiel":
         wanted |= {"declare", "lay-off", "defend"}
     assert {PHASES[phase] for phase in seen} >= wanted
+
+
+def test_a_picture_shows_what_the_seat_knows() -> None:
+    """The same for cards that are hidden from the seat, another where one of its own differs."""
+    tables = engine.new_tables("cardpuzzle", 1, seed=3)
+    seat = int(tables["mover"][0])
+    first = render_picture(observe(tables, seat)[0])
+    other = tables.copy()
+    deck = other["deck"][0]
+    hidden = [place for place in range(52) if not int(tables["hands"][0, seat]) >> int(deck[place]) & 1 and place != 20]
+    shuffled = deck.copy()
+    shuffled[hidden] = deck[hidden[::-1]]
+    engine.deal(other, decks=[shuffled], dealers=[1 - seat])
+    assert np.array_equal(render_picture(observe(other, seat)[0]), first)
+    engine.deal(other)
+    assert not np.array_equal(render_picture(observe(other, seat)[0]), first)
+
+
+def test_environments_render_pictures() -> None:
+    env = aec.env(render_mode="rgb_array")
+    env.reset(seed=1)
+    check_picture(env.render())
+    one = gymnasium.make("gin_env/GinRummy-v0", render_mode="rgb_array")
+    one.reset(seed=1)
+    check_picture(one.render())
+    many = gymnasium.make_vec("gin_env/GinRummy-v0", num_envs=2, render_mode="rgb_array")
+    many.reset(seed=1)
+    pictures = many.render()
+    assert len(pictures) == 2
+    assert np.array_equal(pictures[0], one.render())

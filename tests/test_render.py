@@ -40,8 +40,9 @@ def check_picture(picture: np.ndarray) -> None:
     """Checks that something is drawn in every region."""
     assert picture.shape == (HEIGHT, WIDTH, 3)
     assert picture.dtype == np.uint8
+    colors = picture.astype(np.int64) @ [1, 256, 65536]
     for top, bottom in ((0, 46), (60, 200), (250, 380), (430, 570), (HEIGHT - 46, HEIGHT)):
-        assert len(np.unique(picture[top:bottom].reshape(-1, 3), axis=0)) > 20
+        assert len(np.unique(colors[top:bottom])) > 20
 
 
 def test_showdown() -> None:
@@ -78,7 +79,8 @@ def test_showdown() -> None:
 def test_every_phase_has_a_text(rules: str) -> None:
     tables = engine.new_tables(rules, 100, seed=2, match=rules == "cardpuzzle")
     player = agents.make("greedy:knock=4")
-    seen = set()
+    seen: set[int] = set()
+    endings: set[int] = set()
     for _ in range(120):
         view = observe(tables)
         for row in view:
@@ -92,7 +94,9 @@ def test_every_phase_has_a_text(rules: str) -> None:
         over = np.flatnonzero(tables["phase"] == OVER)
         for row in over[:1]:
             assert "result     " in render_text(observe(tables)[row])
-            check_picture(render_picture(observe(tables)[row]))
+            if tables["ending"][row] not in endings:
+                endings.add(int(tables["ending"][row]))
+                check_picture(render_picture(observe(tables)[row]))
         engine.deal(tables, over)
     wanted = {"offer", "offer-dealer", "draw-stock", "draw", "throw"}
     if rules == "openspiel":

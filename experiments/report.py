@@ -3,9 +3,10 @@
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.table import Table
@@ -150,8 +151,29 @@ def print_bench(bench: Mapping[str, Any], console: Console) -> None:
     console.print(rate, style="bold", highlight=False, soft_wrap=True)
 
 
+@contextmanager
+def writing(path: str | Path) -> Iterator[TextIO]:
+    """Opens a text file for writing. It is written beside and renamed at the end: the path never holds half a file.
+
+    Args:
+        path: The file; its folder is made if need be. After an error within the block it is as it was.
+
+    Raises:
+        OSError: If the file cannot be written.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
 def write_json(path: str | Path, data: Mapping[str, Any]) -> None:
-    """Writes a JSON file. It is written beside and then renamed, so that the path never holds half a file.
+    """Writes a JSON file, or none (`writing`).
 
     Args:
         path: The file; its folder is made if need be.
@@ -162,11 +184,5 @@ def write_json(path: str | Path, data: Mapping[str, Any]) -> None:
         OSError: If the file cannot be written.
     """
     text = json.dumps(data, indent=2, allow_nan=False) + "\n"
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with writing(path) as file:
+        file.write(text)

@@ -23,6 +23,7 @@ import numpy as np
 from agents.base import Agent
 from gin_env import engine
 from gin_env.actions import DRAW, TAKE, action_name
+from gin_env.record import Record, hand_record
 from gin_env.rules import PRESETS, Rules, as_rules
 from gin_env.tables import BIG_GINNED, DEAD, GINNED, KNOCKED, NOBODY, TIED, TRUNCATED, UNDERCUT, Tables
 from gin_env.view import observe
@@ -164,6 +165,7 @@ def play_match(
     rules: Rules | str = "cardpuzzle",
     batch: int = 2048,
     progress: Callable[[int, int], None] | None = None,
+    record: Callable[[Record], None] | None = None,
 ) -> MatchResult:
     """Plays a duplicate match of single hands.
 
@@ -175,6 +177,8 @@ def play_match(
         rules: Rules, or text that names them (`gin_env.rules.as_rules`).
         batch: Most games to play at once. It changes the speed, never the result.
         progress: Called with the number of games that are over and of all games, whenever some have ended.
+        record: Called with the record of each game, in the order of the deals; its comment says the number of the deal
+            and who had which seat. The result is the same without.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -190,6 +194,7 @@ def play_match(
     root = int(engine.mix_keys(seed, np.array([AGENT_STREAM], dtype=np.uint64))[0])
     games = 2 * deals  # game 2 * d is deal d with a in seat 0, game 2 * d + 1 the same with a in seat 1
     book = _Book(games)
+    scribe = None if record is None else _Scribe(record, rules, (a.name, b.name))
     decks = hashlib.sha256()
 
     def deal(first: int, stop: int) -> tuple[np.ndarray, Tables]:
@@ -219,7 +224,10 @@ def play_match(
         if not done.size:
             continue
 
-        book.enter(numbers[done], tables.take(done))
+        ended = tables.take(done)
+        book.enter(numbers[done], ended)
+        if scribe is not None:
+            scribe.enter(numbers[done], ended)
         finished += done.size
         if progress is not None:
             progress(finished, games)
@@ -334,6 +342,28 @@ class _Side:
         if not self.timed or self.seconds == 0:
             return Speed(self.decisions, None, None)
         return Speed(self.decisions, self.timed / self.seconds, 1000 * self.seconds / self.timed)
+
+
+class _Scribe:
+    """Hands on the record of each game, in the order of their numbers. It keeps those that ended before their turn."""
+
+    def __init__(self, record: Callable[[Record], None], rules: Rules, names: tuple[str, str]) -> None:
+        self.record = record
+        self.rules = rules
+        self.names = tuple(" ".join(name.split()) for name in names)
+        self.next = 0
+        self.waiting: dict[int, Record] = {}
+
+    def enter(self, numbers: np.ndarray, tables: Tables) -> None:
+        """Enters games whose hand has ended."""
+        for row, number in enumerate(numbers.tolist()):
+            deal, seat_of_a = divmod(number, 2)
+            first, second = self.names if seat_of_a == 0 else self.names[::-1]
+            comment = f"deal {deal}: seat 0 {first}, seat 1 {second}"
+            self.waiting[number] = Record(self.rules, False, (hand_record(tables, row),), comment)
+        while self.next in self.waiting:
+            self.record(self.waiting.pop(self.next))
+            self.next += 1
 
 
 class _Book:

@@ -8,12 +8,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from gin_env.record import Record
 
 RECIPES = Path(__file__).parent / "recipes"
 DEFAULT_RECIPE = "quick"
@@ -39,6 +41,7 @@ commands:
   train ppo       train a network by self-play, from a recipe
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
+  replay          show recorded hands and matches move by move
   agents          list the players
   exploit         how far players are from perfect play, exactly, on a small game
   rules           print the rules of a preset, or of your own
@@ -49,6 +52,8 @@ commands:
   ginrummy train ppo --recipe quick --run runs/quick
   ginrummy export runs/quick --out bots/quick
   ginrummy match bots/quick greedy --deals 5000
+  ginrummy match greedy random --deals 5 --records hands.txt
+  ginrummy replay hands.txt --line 1
 
 An error is one line, and the exit status 2. With {TRACEBACK}=1 in the environment it comes with its traceback.
 """
@@ -263,6 +268,7 @@ def match(words: list[str]) -> None:
         batch: int = 2048,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        records: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     ) -> dict[str, Any]:
         """Play two players against each other. Every deal is played twice, with the seats exchanged and the same deck.
 
@@ -278,6 +284,7 @@ def match(words: list[str]) -> None:
             batch: Games to play at once. It changes the speed, never the result.
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
+            records: Also write every hand to this file, one line each (gin_env/record.py), for ginrummy replay.
         """
         return locals()
 
@@ -285,10 +292,18 @@ def match(words: list[str]) -> None:
 
     import agents
     from agents.match import play_match
+    from experiments.files import writing
     from experiments.report import print_match
 
     players = agents.make(wanted["a"]), agents.make(wanted["b"])
-    with _games_bar() as progress:
+    with ExitStack() as files, _games_bar() as progress:
+        record = None
+        if wanted["records"] is not None:
+            file = files.enter_context(writing(wanted["records"]))
+
+            def record(one: "Record") -> None:
+                file.write(one.line() + "\n")
+
         result = play_match(
             *players,
             deals=wanted["deals"],
@@ -296,6 +311,7 @@ def match(words: list[str]) -> None:
             rules=wanted["rules"],
             batch=wanted["batch"],
             progress=progress,
+            record=record,
         )
     _tell(result.to_json(), wanted["json"], wanted["out"], lambda console: print_match(result, console))
 
@@ -322,6 +338,72 @@ def _games_bar() -> Iterator[Callable[[int, int], None]]:
             bar.update(task, description="playing", completed=finished, total=games, text=text)
 
         yield progress
+
+
+# ----------------------------------------------------------------------------------------------------------- replay
+
+
+def replay(words: list[str]) -> None:
+    """Shows records."""
+    import tyro
+
+    def arguments(
+        file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")],
+        seat: Literal["both", "0", "1"] = "both",
+        line: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+        json: bool = False,
+    ) -> dict[str, Any]:
+        """Show recorded hands and matches move by move.
+
+        A file has one record on each line (gin_env/record.py says what it looks like); empty lines and those that start
+        with # are skipped.
+
+        Args:
+            file: A file of records, or - for the standard input.
+            seat: Whose cards are shown: as they are on the table, or as this seat sees it.
+            line: Show only the record on this line of the file, counted from 1.
+            json: Print one JSON object for each record, on one line.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "replay", words)
+
+    from rich.console import Console
+
+    from experiments.replay import print_story, tell
+    from gin_env.record import RecordError, is_record, parse_record
+
+    console = Console()
+    seats = (0, 1) if wanted["seat"] == "both" else (int(wanted["seat"]),)
+    name = "standard input" if wanted["file"] == "-" else wanted["file"]
+    shown = False
+    for number, text in enumerate(_lines(wanted["file"]), 1):
+        if not is_record(text) or wanted["line"] not in (None, number):
+            continue
+        try:
+            story = {"line": number} | tell(parse_record(text), seats)
+        except RecordError as error:
+            raise _Failure(f"{name}, line {number}: {error}") from None
+        if wanted["json"]:
+            print(json.dumps(story, allow_nan=False))
+        else:
+            print_story(story, console)
+        shown = True
+    if not shown:
+        where = "" if wanted["line"] is None else f" on line {wanted['line']}"
+        raise _Failure(f"{name}: there is no record{where}")
+
+
+def _lines(file: str) -> Iterator[str]:
+    """Yields the lines of a text file, or of the standard input for ``-``."""
+    try:
+        if file == "-":
+            yield from sys.stdin
+        else:
+            with open(file, encoding="utf-8") as lines:
+                yield from lines
+    except UnicodeDecodeError as error:
+        raise _Failure(f"{file}: this is no text: {error}") from None
 
 
 # ----------------------------------------------------------------------------------------------------------- others
@@ -495,7 +577,7 @@ def _tell(data: dict[str, Any], as_json: bool, out: Path | None, show: Callable[
     """Prints a result as JSON or for people, and writes it to a file if one is named."""
     from rich.console import Console
 
-    from experiments.report import write_json
+    from experiments.files import write_json
 
     if out is not None:
         write_json(out, data)
@@ -509,6 +591,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train ppo": train_ppo,
     "export": export,
     "match": match,
+    "replay": replay,
     "agents": list_agents,
     "exploit": exploit,
     "rules": rules,

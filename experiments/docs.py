@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 import numpy as np
 from numpy.typing import DTypeLike
 
-from experiments.report import write_text
+from experiments.files import write_text
 from gin_env import actions, engine, melds, tables, view
 from gin_env.cards import NUM_CARDS, NUM_RANKS, RANKS, SUIT_GLYPHS, SUITS, card_name, cards_text, parse_cards, to_mask
 from gin_env.rulebook import DECISIONS, SOURCES, Source, describe

@@ -1,8 +1,6 @@
 """Reports for people (sentences and rich tables) and for programs (JSON files)."""
 
-import json
 import math
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +13,7 @@ from gin_env.rules import PRESETS, Rules
 
 if TYPE_CHECKING:  # it loads numba, which reports do without
     from agents.match import Behaviour, MatchResult
+from experiments.files import replacing
 
 
 def headline(result: "MatchResult") -> str:
@@ -170,14 +169,8 @@ def plot_bench(bench: Mapping[str, Any], path: str | Path) -> None:
     axes.set_xlabel("decisions a second, observation and mask written")
     axes.tick_params(axis="y", labelsize=8)
     axes.set_title(bench["cpu"], fontsize=8)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
+    with replacing(path) as beside:
         figure.savefig(beside)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 # ------------------------------------------------------------------------------------------------------------ rules
@@ -225,40 +218,3 @@ def print_rules(rules: Rules, console: Console) -> None:
         if source.options:
             console.print(table)
     console.print(f"fingerprint {rules.fingerprint}", style="dim", highlight=False)
-
-
-# ------------------------------------------------------------------------------------------------------------ files
-
-
-def write_json(path: str | Path, data: Mapping[str, Any]) -> None:
-    """Writes a JSON file, as `write_text` does.
-
-    Args:
-        path: The file; its folder is made if need be.
-        data: Plain values; numbers must be finite.
-
-    Raises:
-        ValueError: If a number is not finite.
-        OSError: If the file cannot be written.
-    """
-    write_text(path, json.dumps(data, indent=2, allow_nan=False) + "\n")
-
-
-def write_text(path: str | Path, text: str) -> None:
-    """Writes a text file. It is written beside and then renamed, so that the path never holds half a file.
-
-    Args:
-        path: The file; its folder is made if need be.
-        text: What it holds.
-
-    Raises:
-        OSError: If the file cannot be written.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ else here is random. An illegal action raises `IllegalAction` before any table h
     >>> points, over = engine.step(tables, [0, 0])
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ from gin_env.melds import (
     set_ranks,
     thrown_loose,
 )
+from gin_env.record import Record, RecordError, move_text, outcome, parse_record, table_record
 from gin_env.rules import CODES, MAX_HAND_SIZE, Rules, as_rules
 from gin_env.showdown import (
     end_unscored,
@@ -88,6 +89,8 @@ __all__ = [
     "mix_keys",
     "new_tables",
     "num_actions",
+    "refusal",
+    "replay",
     "result",
     "score",
     "step",
@@ -117,11 +120,13 @@ class IllegalAction(ValueError):
         action: The refused action's id.
         legal: Ids of the legal actions.
         phase: One of `gin_env.tables.PHASES`.
+        record: The line that `replay` makes the table from, which ends the message; "" where nothing has been dealt.
     """
 
-    def __init__(self, table: int, seat: int, action: int, legal: Sequence[int], phase: str) -> None:
+    def __init__(self, table: int, seat: int, action: int, legal: Sequence[int], phase: str, record: str = "") -> None:
         """Composes the message from what was asked and what is legal."""
         self.table, self.seat, self.action, self.legal, self.phase = table, seat, action, tuple(legal), phase
+        self.record = record
         known = 0 <= action < NUM_MANUAL_ACTIONS
         asked = f"{action_name(action)!r} (action {action})" if known else f"action {action}, which does not exist,"
         if seat == NOBODY:
@@ -129,11 +134,13 @@ class IllegalAction(ValueError):
         else:
             names = ", ".join(action_name(a) for a in self.legal)
             message = f"table {table}: seat {seat} may not play {asked} in phase {phase!r}; legal: {names}"
+        if record:
+            message += f"\nto reproduce: {record}"
         super().__init__(message)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Pickles what was asked, for errors that cross to another process."""
-        return type(self), (self.table, self.seat, self.action, self.legal, self.phase)
+        return type(self), (self.table, self.seat, self.action, self.legal, self.phase, self.record)
 
 
 # --------------------------------------------------------------------------------------------------------- dealing
@@ -626,10 +633,84 @@ def step(
     over = output("over", over, (size,), np.int8)
     bad = _step(tables, chosen.astype(np.int64, copy=False), redeal, points, over)
     if bad >= 0:
-        phase = PHASES[tables["phase"][bad]]
-        seat = NOBODY if phase == "over" else int(tables["mover"][bad])
-        raise IllegalAction(bad, seat, int(chosen[bad]), legal_actions(tables, bad), phase)
+        raise refusal(tables, bad, int(chosen[bad]))
     return points, over
+
+
+def refusal(tables: Tables, row: int, action: int) -> IllegalAction:
+    """Returns the error that refuses an action at one table, for the caller to raise."""
+    phase = PHASES[tables["phase"][row]]
+    seat = NOBODY if phase == "over" else int(tables["mover"][row])
+    try:
+        record = table_record(tables, row).line()
+    except ValueError:  # nothing was dealt, or someone wrote into the table what no record holds
+        record = ""
+    return IllegalAction(row, seat, action, legal_actions(tables, row), phase, record)
+
+
+def replay(record: Record | str) -> Iterator[Tables]:
+    """Plays what was recorded, move by move.
+
+        >>> for tables in replay(line):  # doctest: +SKIP
+        ...     pass
+        >>> legal_actions(tables)  # where the record stops  # doctest: +SKIP
+
+    Args:
+        record: A record, or its line (`gin_env.record`).
+
+    Yields:
+        The table, after each deal (``num_moves`` is 0 then) and after each move. It is the same array each time, which
+        the next move changes: copy what is to be kept.
+
+    Raises:
+        RecordError: If the line cannot be read; or, when it comes to that, if a move is illegal, a dealer or scores are
+            not what the rules say, a hand begins before the last one or after the match has ended, or a result is not
+            what the moves lead to. Says in which hand and at which move.
+    """
+    if isinstance(record, str):
+        record = parse_record(record)
+    tables = empty_tables(record.rules, 1, record.match)
+    over = EPISODE_ENDED
+    for number, hand in enumerate(record.hands, 1):
+        if number > 1 and over != HAND_ENDED:
+            ended = "not ended" if over == GOING_ON else "ended the match"
+            raise RecordError(f"hand {number}: the hand before has {ended}")
+        # Anyone may deal a single hand, and whether it is the first of its match nobody can tell from one with scores.
+        by_rules = record.match and hand.scores is None and record.rules.first_dealer != "random" or number > 1
+        deal(tables, decks=[hand.deck], dealers=None if by_rules else [hand.dealer])
+        dealer = int(tables["dealer"][0])
+        if dealer != hand.dealer:
+            raise RecordError(f"hand {number}: dealer is {hand.dealer}; by the rules it is {dealer}")
+        if hand.scores is not None:
+            if number == 1:
+                tables["scores"][0] = hand.scores
+            first, second = tables["scores"][0].tolist()
+            if hand.scores != (first, second):
+                raise RecordError(
+                    f"hand {number}: scores are {hand.scores[0]}-{hand.scores[1]}; the hands before lead to "
+                    f"{first}-{second}"
+                )
+        yield tables
+        over = GOING_ON
+        for place, move in enumerate(hand.moves, 1):
+            try:
+                over = int(step(tables, [move])[1][0])
+            except IllegalAction as error:
+                legal = ", ".join(move_text(action) for action in error.legal)
+                reason = f"seat {error.seat} may not play it in phase {error.phase!r}; legal: {legal}"
+                if error.seat == NOBODY:
+                    reason = "the hand has ended before"
+                raise RecordError(f"hand {number}, move {place}, {move_text(move)!r}: {reason}") from None
+            yield tables
+        if hand.result is not None:
+            if over == GOING_ON:
+                raise RecordError(f"hand {number}: it has a result, but the moves stop before its end")
+            reached = outcome(tables)
+            assert reached is not None  # a hand has ended
+            if hand.result != reached:
+                raise RecordError(
+                    f"hand {number}: its result is {hand.result.text()!r}; the moves lead to {reached.text()!r}"
+                )
 
 
 class Result(NamedTuple):

@@ -172,11 +172,7 @@ class Rules:
     def text(self) -> str:
         """A preset and what differs from it, such as ``plus20:oklahoma=true,target=50``; `as_rules` reads it."""
         base = PRESETS.get(self.name, PRESETS[DEFAULT_PRESET])
-        changes = [
-            f"{field.name}={value_text(getattr(self, field.name))}"
-            for field in dataclasses.fields(self)
-            if field.name != "name" and getattr(self, field.name) != getattr(base, field.name)
-        ]
+        changes = [f"{name}={value_text(getattr(self, name))}" for name in _changes(self, base)]
         return base.name + (":" + ",".join(changes) if changes else "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -214,6 +210,35 @@ class Rules:
                 value = CODES[value]
             row[name] = value
         return row
+
+    @classmethod
+    def from_row(cls, row: np.void) -> "Rules":
+        """Returns the rules that a row of `RULES_DTYPE` holds, as in a table.
+
+        A row knows no name: they get that of the preset from which the fewest fields differ.
+
+        Raises:
+            ValueError: If the row holds no rules that can be played.
+        """
+        fields: dict[str, Any] = {}
+        for name, kind in get_type_hints(cls).items():
+            if name == "name":
+                continue
+            code = int(row[name])
+            choices = get_args(kind)
+            if get_origin(kind) is Literal:
+                words = [word for word in choices if CODES.get(word, word) == code]
+                if not words:
+                    raise ValueError(f"rules: {name} is coded as {code}, which stands for none of {choices}")
+                fields[name] = words[0]
+            elif type(None) in choices and code < 0:
+                fields[name] = None
+            else:
+                fields[name] = bool(code) if kind is bool else code
+        rules = cls.from_dict(fields)
+        # The shortest text; of two presets as near, the first.
+        nearest = min(PRESETS, key=lambda name: len(_changes(rules, PRESETS[name])))
+        return dataclasses.replace(rules, name=nearest)
 
 
 # How kernels read the words.
@@ -351,6 +376,12 @@ def _check_names(fields: Mapping[str, Any]) -> None:
     for name in fields:
         if name not in names:
             raise ValueError(f"rules: unknown field {name!r}; expected some of {', '.join(sorted(names))}")
+
+
+def _changes(rules: Rules, base: Rules) -> list[str]:
+    """The fields in which rules differ from others, the name apart."""
+    names = [field.name for field in dataclasses.fields(Rules) if field.name != "name"]
+    return [name for name in names if getattr(rules, name) != getattr(base, name)]
 
 
 def _read_value(text: str) -> Any:

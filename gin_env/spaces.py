@@ -10,9 +10,8 @@ from gymnasium import spaces
 from gin_env import engine
 from gin_env.actions import TAKE
 from gin_env.cards import NUM_CARDS
-from gin_env.engine import IllegalAction
 from gin_env.rules import Rules
-from gin_env.tables import PHASES, Tables
+from gin_env.tables import Tables
 from gin_env.view import MANUAL_SCALAR, PLANE, SCALAR, observation_size
 
 _MOST_DEADWOOD = 110  # points of eleven cards
@@ -98,8 +97,7 @@ def refuse_waiting(tables: Tables, rows: Iterable[int], actions: np.ndarray) -> 
     """
     for row in rows:
         if actions[row] < 0:
-            seat, phase = int(tables["mover"][row]), PHASES[tables["phase"][row]]
-            raise IllegalAction(row, seat, int(actions[row]), engine.legal_actions(tables, row), phase)
+            raise engine.refusal(tables, row, int(actions[row]))
 
 
 class _LegalSamples:

@@ -12,6 +12,8 @@ import pytest
 from agents import match
 from experiments import bench, cli
 from experiments.cli import main
+from gin_env import engine, preset
+from gin_env.record import read_records
 from gin_env.rulebook import SOURCES
 from gin_env.rules import PRESETS, as_rules
 
@@ -172,6 +174,174 @@ def test_commands_that_take_rules(capsys: pytest.CaptureFixture[str]) -> None:
     assert [as_rules(entry["rules"]).fingerprint for entry in entries] == [as_rules(text).fingerprint for text in texts]
 
 
+# ---------------------------------------------------------------------------------------------------- match, replay
+
+
+def records(folder: Path, *words: str) -> Path:
+    """Plays a few hands and returns the file of their records."""
+    path = folder / "deep" / "hands.txt"
+    assert main(["match", "greedy", "random", "--deals", "3", "--records", str(path), *words]) == 0
+    return path
+
+
+def test_match_writes_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = records(tmp_path, "--json", "--rules", "plus20", "--seed", "4", "--batch", "4")
+    told = json.loads(capsys.readouterr().out)
+    assert main(["match", "greedy", "random", "--deals", "3", "--json", "--rules", "plus20", "--seed", "4"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert plain.pop("speed").keys() == told.pop("speed").keys()
+    assert told == plain
+
+    read = [record for _, record in read_records(path.read_text(encoding="utf-8").splitlines())]
+    points = []
+    for game, record in enumerate(read):
+        names = ("greedy", "random") if game % 2 == 0 else ("random", "greedy")
+        assert record.comment == f"deal {game // 2}: seat 0 {names[0]}, seat 1 {names[1]}"
+        assert record.rules == preset("plus20")
+        *_, tables = engine.replay(record)
+        result = engine.result(tables)
+        assert result is not None
+        points.append(0 if result.winner is None else result.points * (1 if names[result.winner] == "greedy" else -1))
+    assert len(read) == 6
+    assert sum(points) / 6 == pytest.approx(told["points_per_hand"])
+    assert [record.hands[0].deck for record in read[::2]] == [record.hands[0].deck for record in read[1::2]]
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_broken_off_match_leaves_no_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = records(tmp_path)
+    before = path.read_text()
+    step, calls = engine.step, 0
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > 30:
+            raise KeyboardInterrupt
+        return step(*args, **options)
+
+    monkeypatch.setattr(engine, "step", interrupted)
+    assert main(["match", "greedy", "random", "--deals", "50", "--records", str(path)]) == 130
+    assert path.read_text() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+RULES = "cardpuzzle:ranks=4,hand_size=3,knock_limit=6"
+HAND = f"gin1 {RULES} hand dealer=0 deck=AS2S3S4SAH2H3H4HAD2D3D4DAC2C3C4C p p d k4H = seat 1 +3 knock"
+
+
+def test_replay_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "one.txt"
+    path.write_text("# mine\n\n" + HAND + " # a word\n")
+    assert main(["replay", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{RULES}, a hand  # a word",
+        "hand 1: seat 0 deals; knock with 6 or less",
+        "      upcard  3♥, stock 9",
+        "      seat 0  2♠ 4♠ 2♥  deadwood 8",
+        "      seat 1  A♠ 3♠ A♥  deadwood 5",
+        "   1  seat 1  passes",
+        "   2  seat 0  passes",
+        "   3  seat 1  draws 4♥",
+        "   4  seat 1  knocks with 4♥  A♠ 3♠ A♥  deadwood 5",
+        "      seat 0  2♠ 4♠ 2♥  deadwood 8",
+        "      seat 1  A♠ 3♠ A♥  deadwood 5",
+        "      seat 1 knocked and wins 3",
+        "",
+    ]
+
+
+def test_replay_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = records(tmp_path)
+    capsys.readouterr()
+    assert main(["replay", str(path), "--json"]) == 0
+    stories = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [story["line"] for story in stories] == [1, 2, 3, 4, 5, 6]
+    for story, (_, record) in zip(stories, read_records(path.read_text().splitlines()), strict=True):
+        (hand,) = story["hands"]
+        assert [move["action"] for move in hand["moves"]] == list(record.hands[0].moves)
+        assert [move["number"] for move in hand["moves"]] == list(range(1, len(hand["moves"]) + 1))
+        assert hand["result"]["ending"] == record.hands[0].result.ending  # type: ignore[union-attr]
+        assert len(hand["hands"][0]["cards"]) == len(hand["result"]["hands"][0]) == 10
+        assert all(move["hand"] and (move["card"] or move["move"] in "pG") for move in hand["moves"])
+        assert story["mover"] is None
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_replay_hides_what_a_seat_cannot_see(seat: int, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(ROOT / "tests" / "data" / "golden" / "luciano-manual.txt")
+    assert main(["replay", path, "--json", "--seat", str(seat)]) == 0
+    stories = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for story in stories:
+        (hand,) = story["hands"]
+        assert hand["hands"][1 - seat] is None
+        assert hand["hands"][seat] is not None
+        for move in hand["moves"]:
+            assert (move["hand"] is None) == (move["seat"] != seat)
+            assert (move["card"] is None) == (move["move"][0] in "pm" or move["move"] == "d" and move["seat"] != seat)
+    assert main(["replay", path, "--seat", str(seat), "--line", "2"]) == 0
+    out = capsys.readouterr().out
+    assert f"seat {1 - seat}  draws a card" in out
+    assert f"seat {seat}  draws a card" not in out
+
+
+def test_replay_of_a_match(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ROOT / "tests" / "data" / "golden"
+    assert main(["replay", str(folder / "cardpuzzle-match.txt")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("cardpuzzle, a match to 100  # ")
+    assert lines[1].startswith("hand 1: seat ")
+    assert "score 0-0" in lines[1]
+    assert lines[-2] in ("seat 0 wins the match", "seat 1 wins the match")
+    assert main(["replay", str(folder / "openspiel-one-hand-match.txt"), "--json"]) == 0
+    story = json.loads(capsys.readouterr().out)
+    assert (story["match"], story["target"], len(story["hands"])) == (True, None, 3)
+    assert story["winner"] == story["hands"][-1]["result"]["winner"]
+
+
+def test_replay_of_the_standard_input() -> None:
+    text = "\n" + HAND.partition(" k")[0]
+    done = run("replay", "-", code=NO_TORCH, input=text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("      seat 1 is to move: throw\n\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("gin1 whist", "line 3: it ends after 'whist'"),
+        (HAND.replace("+3", "+6"), "line 3: hand 1: its result is 'seat 1 +6 knock'"),
+        (HAND.replace("d k4H", "t k4H"), "line 3: hand 1, move 3, 't': seat 1 may not play it"),
+    ],
+)
+def test_replay_says_which_line_is_wrong(
+    line: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "wrong.txt"
+    right = HAND
+    path.write_text(f"# one is wrong\n{right}\n{line}\n")
+    assert main(["replay", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"ginrummy: {path}, {says}")
+    assert said.err.count("\n") == 1
+    assert main(["replay", str(path), "--line", "2"]) == 0
+    assert capsys.readouterr() == (said.out, "")
+    assert main(["replay", str(path), "--line", "1"]) == 2
+    assert capsys.readouterr().err == f"ginrummy: {path}: there is no record on line 1\n"
+
+
+def test_replay_of_what_is_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "noise"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert main(["replay", str(path)]) == 2
+    assert "noise: this is no text: " in capsys.readouterr().err
+    path.write_text("\n# nothing\n")
+    assert main(["replay", str(path)]) == 2
+    assert capsys.readouterr().err == f"ginrummy: {path}: there is no record\n"
+
+
 # ----------------------------------------------------------------------------------------------------------- errors
 
 
@@ -197,6 +367,8 @@ def test_commands_that_take_rules(capsys: pytest.CaptureFixture[str]) -> None:
         ("match greedy random --seed -1", "seed is -1"),
         ("match greedy random --batch 0", "batch is 0"),
         ("match greedy random --deals 2 --out /dev/null/x.json", "/dev/null"),
+        ("match greedy random --deals 2 --records /dev/null/x.txt", "/dev/null"),
+        ("replay no/such/file", "no/such/file: No such file"),
         ("bench engine --tables 0", "tables is 0"),
         ("export no/such/run", "there is no run no/such/run"),
         ("train ppo --recipe nothing", "there is no recipe 'nothing'"),

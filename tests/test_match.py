@@ -13,9 +13,11 @@ import pytest
 import agents
 from agents import match
 from agents.match import AgentError, MatchResult, pair_interval, play_match
-from experiments.report import headline, match_table, write_json
+from experiments.files import write_json
+from experiments.report import headline, match_table
 from gin_env import engine
 from gin_env.actions import DRAW, TAKE
+from gin_env.record import Record
 from gin_env.rules import preset
 from gin_env.view import View, observe
 
@@ -239,6 +241,22 @@ def test_json() -> None:
         assert set(data[part]) == {"a", "b"}
     assert data["speed"]["a"]["per_second"] > 0
     assert "games" not in data
+
+
+def test_records_come_in_the_order_of_the_deals() -> None:
+    records: list[Record] = []
+    result = play("greedy", "random", deals=40, seed=3, batch=9, record=records.append)
+    assert result == play("greedy", "random", deals=40, seed=3)
+    assert [record.comment.partition(":")[0] for record in records] == [f"deal {n // 2}" for n in range(80)]
+    decks = hashlib.sha256()
+    for game, record in enumerate(records):
+        (hand,) = record.hands
+        if game % 2 == 0:
+            decks.update(bytes([hand.dealer, *hand.deck]))
+        *_, tables = engine.replay(record)  # which checks the result
+        won = int(tables["points"][0]) * {game % 2: 1, -1: 0}.get(int(tables["winner"][0]), -1)
+        assert won == result.games[game // 2, game % 2]
+    assert decks.hexdigest() == result.deck_hash
 
 
 def test_progress() -> None:

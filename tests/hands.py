@@ -1,4 +1,4 @@
-"""Random hands that hold many melds, and whole knocks with layoffs, for tests against the reference.
+"""Random hands that hold many melds, whole knocks with layoffs, and random rules, for tests against the reference.
 
 Uniform hands hold few melds that compete for a card, and few layoffs. These generators make them common: few ranks,
 few suits, planted melds, and sets that cross runs.
@@ -6,8 +6,11 @@ few suits, planted melds, and sets that cross runs.
 
 from collections.abc import Callable
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from hypothesis import strategies as st
+
+from gin_env import Rules
 from tests import reference
 
 # Draws `size` different cards, those most worth having first.
@@ -124,3 +127,54 @@ def knocks(seed: int, count: int) -> list[Knock]:
     """Returns ``count`` knocks, a tenth of them said to be gin."""
     rng = Random(f"{seed} knocks")
     return [_knock(rng, number) for number in range(count)]
+
+
+@st.composite
+def any_rules(draw: st.DrawFn, **fixed: st.SearchStrategy[Any]) -> Rules:
+    """Draws rules that can be played: whole packs and small ones, each field at its limits or anywhere between.
+
+    Args:
+        draw: Hypothesis's.
+        **fixed: Fields, each with the strategy to draw it from instead.
+    """
+
+    def between(low: int, high: int, *usual: int) -> st.SearchStrategy[int]:
+        return st.one_of(st.sampled_from([low, high, *usual]), st.integers(low, high))
+
+    if draw(st.booleans()):
+        ranks, suits, hand_size = 13, 4, draw(st.sampled_from([10, 10, 10, 7, 5]))
+    else:
+        suits = draw(st.integers(1, 4))
+        ranks = draw(st.integers(max(3, 6 // suits), 13))
+        hand_size = draw(st.integers(2, min(10, (ranks * suits - 2) // 2)))
+    stock = ranks * suits - 2 * hand_size - 1
+    layoffs = draw(fixed.pop("layoffs", st.sampled_from(["best", "ascending", "manual", "manual"])))
+    oklahoma, rediscard = draw(st.booleans()), draw(st.booleans())
+    fields: dict[str, st.SearchStrategy[Any]] = {
+        "knock_limit": between(0, 100, 1, 3, 5, 10, 10, 10),
+        "double_spades": st.sampled_from(["no", "deadwood", "all"] if oklahoma else ["no"]),
+        "gin_bonus": between(0, 1000, 25),
+        "big_gin_bonus": st.none() | between(0, 1000, 31),
+        "undercut_bonus": between(0, 1000, 25),
+        "tie": st.sampled_from(["undercut", "nothing"]),
+        "first_dealer": st.sampled_from(["random", 0, 1]),
+        "next_dealer": st.sampled_from(["alternate", "winner", "same"]),
+        "stock_floor": between(0, min(10, stock - 1), min(2, stock - 1)),
+        "wall": st.sampled_from(["dead", "knock"]),
+        "draw_cap": between(1, 200, 7, 30),
+        "swap_cap": st.sampled_from([None, 1, 2, 5]) if rediscard else st.none(),
+        "take_cap": st.sampled_from([None, 1, 2, 5, 50]),
+        "knocker_melds": st.sampled_from(["auto", "manual", "manual"]),
+        "defender_melds": st.sampled_from(["auto"] if layoffs == "best" else ["auto", "manual"]),
+        "target": st.none() | between(1, 1_000_000, 10, 50, 100),
+    }
+    return Rules(
+        name="random",
+        ranks=ranks,
+        suits=suits,
+        hand_size=hand_size,
+        oklahoma=oklahoma,
+        rediscard=rediscard,
+        layoffs=layoffs,
+        **{field: draw(fixed.get(field, strategy)) for field, strategy in fields.items()},
+    )

@@ -24,12 +24,17 @@ def mask_of(cards: Iterable[int]) -> int:
 
 def cards_of(mask: int) -> list[int]:
     """Returns the cards of a set, ascending."""
-    return [card for card in DECK if mask >> card & 1]
+    cards = []
+    while mask:
+        lowest = mask & -mask
+        cards.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return cards
 
 
 def points(mask: int) -> int:
     """Returns the points of a set of cards."""
-    return sum(POINTS[card] for card in cards_of(mask))
+    return sum([POINTS[card] for card in cards_of(mask)])
 
 
 # Every meld there is: three or four of a rank; three or more in sequence in a suit, up to all thirteen, for a run on

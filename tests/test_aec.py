@@ -17,11 +17,13 @@ from pettingzoo.test.state_test import test_state as check_state
 from pettingzoo.test.state_test import test_state_space as check_state_space
 
 import agents
-from gin_env import IllegalAction, Rules, aec, engine, preset, view
-from gin_env.actions import DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE
+from gin_env import PRESETS, IllegalAction, Rules, aec, engine, preset, view
+from gin_env.actions import DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE, parse_action
 from gin_env.cards import parse_card, parse_cards
+from gin_env.seat import GinRummyEnv
 from gin_env.tables import OVER
-from tests.test_gymnasium import L04_DECK
+from gin_env.vector import GinRummyVectorEnv
+from tests.test_gymnasium import L04_DECK, deck_of
 from tests.test_view import shuffle_hidden
 
 CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "data" / "cases.json").read_text())}
@@ -164,20 +166,20 @@ def test_view_e01_no_leak_in_any_position() -> None:
             env.step(choose(agent, observation))
 
 
-@pytest.mark.parametrize("rules", ["cardpuzzle", "luciano", "plus20", "rummyplus"])
+@pytest.mark.parametrize("rules", [*PRESETS, "luciano:knocker_melds=manual,layoffs=manual"])
 def test_masks_e16(rules: str) -> None:
     """The mover has a legal action and only legal ones, the other has none, and at the end nobody has."""
     env = aec.raw_env(rules=rules)
     env.reset(seed=5)
     rng = Random(5)
-    for hand in range(40):
+    for hand in range(16):
         choose = greedy_player(env) if hand % 4 == 0 else random_player(hand)
         for agent in env.agent_iter():
             observation, _, terminated, truncated, _ = env.last()
             mask = observation["action_mask"]
             other = env.observe("seat_1" if agent == "seat_0" else "seat_0")["action_mask"]
             assert mask.dtype == other.dtype == np.int8
-            assert mask.shape == other.shape == (NUM_ACTIONS,)
+            assert mask.shape == other.shape == (env.rules.num_actions,)
             assert not other.any()
             if terminated or truncated:
                 assert not mask.any()
@@ -276,6 +278,24 @@ def test_cap_on_draws_truncates() -> None:
     for calls in run(env, throw_drawn(env)).values():
         _, reward, terminated, truncated, info = calls[-1]
         assert (reward, terminated, truncated, info["ending"]) == (0, False, True, "truncated")
+
+
+def test_endless_swapping_f08_truncates() -> None:
+    """Case F08: both always take the top card and throw another one."""
+    env = aec.env()
+    env.reset(seed=8)
+
+    def choose(agent: str, observation: dict[str, np.ndarray]) -> int:
+        if observation["action_mask"][TAKE]:
+            return TAKE
+        return int(np.flatnonzero(observation["action_mask"][DISCARD:KNOCK])[0]) + DISCARD
+
+    expected = CASES["F08"]["expected"]
+    for calls in run(env, choose).values():
+        _, reward, terminated, truncated, info = calls[-1]
+        assert expected["ends"] == f"after {info['turns']} turns"
+        assert (info["ending"], reward, info["points"]) == ("truncated", 0, 0)
+        assert {"terminated": terminated, "truncated": truncated} == expected["env"]
 
 
 def test_match_goes_on_to_its_target() -> None:
@@ -482,3 +502,119 @@ def test_render(capsys: pytest.CaptureFixture[str]) -> None:
     env.reset(seed=1)
     with pytest.warns(UserWarning, match="render_mode='ansi'"):
         assert env.render() is None
+
+
+# ------------------------------------------------------------------------------------------------- laid by the players
+
+# Case L11, in which the defender lays off two cards, with everything laid by hand. The knocker is the non-dealer.
+L11 = CASES["L11"]["input"]
+L11_KNOCKER = [*(card for meld in L11["knocker_melds"] for card in meld), *L11["knocker_deadwood_cards"]]
+L11_DECK = deck_of(" ".join(L11_KNOCKER), " ".join(L11["defender_cards"]), "4H", "KD")
+L11_GAME = [
+    ("knocker", "pass"),
+    ("defender", "pass"),
+    ("knocker", "draw"),
+    ("knocker", "knock KD"),
+    *(("knocker", f"meld {' '.join(meld)}") for meld in L11["knocker_melds"]),
+    ("knocker", "pass"),
+    ("defender", "layoff 8S 1"),
+    ("defender", "layoff 9S 1"),
+    ("defender", "pass"),
+    ("defender", "pass"),
+]
+
+
+class Together:
+    """An opponent that plays given actions, each at all tables."""
+
+    name = "together"
+
+    def __init__(self, actions: list[int]) -> None:
+        self.actions = list(actions)
+
+    def act(self, view: np.ndarray, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
+        action = self.actions.pop(0)
+        assert mask[:, action].all()
+        return np.full(view.size, action)
+
+
+@pytest.mark.parametrize("match", [False, True])
+@pytest.mark.parametrize("learner", ["knocker", "defender"])
+def test_manual_game_is_the_same_through_every_door(learner: str, match: bool) -> None:
+    """Observations, masks, rewards and results of the engine, the AEC, the Gymnasium and the vector environment."""
+    rules = preset("luciano", knocker_melds="manual", layoffs="manual", defender_melds="manual", target=None)
+    dealer = 1 if learner == "knocker" else 0  # the learner has seat 0
+    moves = [(who, parse_action(name)) for who, name in L11_GAME]
+    seats = {"knocker": 1 - dealer, "defender": dealer}
+
+    # The engine itself.
+    tables = engine.new_tables(rules, 1, match=match)
+    engine.deal(tables, decks=[L11_DECK], dealers=[dealer])
+    seen: list[tuple[np.ndarray, np.ndarray]] = []  # by the learner, before each of its actions and at the end
+    by_move: list[list[tuple[np.ndarray, np.ndarray]]] = []  # by both seats, before each action
+    for who, action in moves:
+        assert tables["mover"].tolist() == [seats[who]]
+        by_move.append([tuple(array[0] for array in view.look(tables, seat)) for seat in (0, 1)])
+        seen += [by_move[-1][0]] if who == learner else []
+        points, over = engine.step(tables, [action])
+    assert over.tolist() == [engine.EPISODE_ENDED]
+    seen.append(tuple(array[0] for array in view.look(tables, 0)))
+    assert points[0, seats["knocker"]] == CASES["L11"]["expected"]["deadwood_best"] - 5
+    result = engine.result(tables)
+    assert result is not None
+
+    # PettingZoo.
+    env = aec.env(rules=rules, match=match, render_mode="ansi")
+    env.reset(seed=1, options={"deck": L11_DECK, "dealer": dealer})
+    for (who, action), looks in zip(moves, by_move, strict=True):
+        assert env.agent_selection == aec.AGENTS[seats[who]]
+        for seat, agent in enumerate(aec.AGENTS):
+            told = env.observe(agent)
+            assert (told["observation"].tobytes(), told["action_mask"].tobytes()) == (
+                looks[seat][0].tobytes(),
+                looks[seat][1].tobytes(),
+            )
+        assert env.render()
+        env.step(action)
+    assert env.rewards == dict(zip(aec.AGENTS, points[0].tolist(), strict=True))
+    for agent in aec.AGENTS:
+        info = env.infos[agent]
+        assert (info["ending"], info["turns"], info["layoffs"]) == (result.ending, result.turns, result.layoffs)
+        assert tuple(info["melds"].values()) == result.melds
+        assert tuple(info["deadwood"].values()) == result.deadwood
+        assert env.terminations[agent]
+        assert info.get("match_winner") == (aec.AGENTS[seats["knocker"]] if match else None)
+
+    # Gymnasium, one seat and several tables.
+    own = [action for who, action in moves if who == learner]
+    for_opponent = [action for who, action in moves if who != learner]
+    alone = GinRummyEnv(rules=rules, match=match, opponent=Together(for_opponent))
+    several = GinRummyVectorEnv(3, rules=rules, match=match, opponent=Together(for_opponent), autoreset_mode="Disabled")
+    observation, info = alone.reset(seed=1, options={"deck": L11_DECK, "dealer": dealer})
+    observations, infos = several.reset(seed=1, options={"decks": [L11_DECK] * 3, "dealers": [dealer] * 3})
+    for place, action in enumerate([*own, None]):
+        expected, mask = seen[place]
+        assert observation.tobytes() == expected.tobytes()
+        assert info["action_mask"].tobytes() == mask.tobytes()
+        assert observations.tobytes() == np.tile(expected, (3, 1)).tobytes()
+        assert infos["action_mask"].tobytes() == np.tile(mask, (3, 1)).tobytes()
+        if action is not None:
+            observation, reward, terminated, truncated, info = alone.step(action)
+            observations, rewards, several_terminated, several_truncated, infos = several.step([action] * 3)
+            assert rewards.tolist() == [reward] * 3
+            assert several_terminated.tolist() == [terminated] * 3
+            assert not truncated
+            assert not several_truncated.any()
+    assert terminated
+    assert reward == points[0, 0]
+    for name, value in (
+        ("ending", result.ending),
+        ("winner", 1 if learner == "knocker" else -1),
+        ("points", result.points),
+        ("own_deadwood", result.deadwood[0]),
+        ("opponent_deadwood", result.deadwood[1]),
+        ("turns", result.turns),
+    ):
+        assert info[name] == value
+        assert infos[name].tolist() == [value] * 3
+    assert info.get("match_winner") == (info["winner"] if match else None)

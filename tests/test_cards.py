@@ -6,6 +6,7 @@ import pytest
 from gin_env import actions, cards
 from gin_env.actions import action_name, parse_action
 from gin_env.cards import card_name, cards_text, from_mask, parse_card, parse_cards, to_mask
+from tests import reference, reference_engine
 
 
 def test_table_of_ids() -> None:
@@ -77,29 +78,85 @@ def test_table_of_actions() -> None:
     assert [action_name(action) for action in (0, 1, 2, 107)] == ["pass", "draw", "take", "big-gin"]
     assert [action_name(3 + card) for card in range(52)] == [f"discard {card_name(card)}" for card in range(52)]
     assert [action_name(55 + card) for card in range(52)] == [f"knock {card_name(card)}" for card in range(52)]
-    assert actions.NUM_ACTIONS == 108
+    melds = [f"meld {cards_text(meld)}" for meld in reference_engine.LAYABLE]
+    assert [action_name(108 + number) for number in range(185)] == melds
+    layoffs = [f"layoff {card_name(card)} {place}" for place in (1, 2, 3) for card in range(52)]
+    assert [action_name(293 + number) for number in range(156)] == layoffs
+    assert (actions.NUM_ACTIONS, actions.NUM_MANUAL_ACTIONS) == (108, 449)
+    assert (actions.MELD, actions.NUM_MELDS, actions.LAYOFF, actions.MAX_MELDS) == (108, 185, 293, 3)
+
+
+def test_melds_that_can_be_laid() -> None:
+    """All melds of up to five cards, each once, in the order that the table of actions says."""
+    melds = actions.MELDS.tolist()
+    assert actions.MELDS.dtype == np.uint64
+    assert melds == reference_engine.LAYABLE
+    assert set(melds) == {meld for meld in reference.MELDS if meld.bit_count() <= 5}
+    assert len(set(melds)) == len(melds) == 65 + 44 + 40 + 36
+    for meld, name in (
+        (0, "AH AD AC"),
+        (4, "AS AH AD AC"),
+        (63, "KS KH KD"),
+        (65, "AS 2S 3S"),
+        (149, "AS 2S 3S 4S 5S"),
+    ):
+        assert cards_text(melds[meld]) == name
+    assert cards_text(melds[184]) == "9C TC JC QC KC"
+    # A longer run of a hand is laid as two.
+    for run in (mask for mask in reference.RUNS if 6 <= mask.bit_count() <= 10):
+        cards = from_mask(run)
+        half = len(cards) // 2
+        assert {to_mask(cards[:half]), to_mask(cards[half:])} <= set(melds)
 
 
 def test_action_names_round_trip() -> None:
-    names = [action_name(action) for action in range(actions.NUM_ACTIONS)]
-    assert [parse_action(name) for name in names] == list(range(108))
-    assert [parse_action(f"  {name.upper()} ") for name in names] == list(range(108))
+    names = [action_name(action) for action in range(actions.NUM_MANUAL_ACTIONS)]
+    assert len(set(names)) == 449
+    assert [parse_action(name) for name in names] == list(range(449))
+    assert [parse_action(f"  {name.upper()} ") for name in names] == list(range(449))
     assert parse_action("discard  10d") == parse_action("discard TD") == 3 + 35
     assert action_name(np.int64(38)) == "discard TD"
+    # The cards of a meld in any order, also with glyphs.
+    assert parse_action("meld 7D 7s 7♥") == parse_action("meld 7S 7H 7D")
+    assert parse_action("meld 10h jh 9H") == parse_action("meld 9H TH JH")
+    assert parse_action("layoff 10♠ 2") == parse_action("layoff TS 2") == 293 + 52 + 9
 
 
-@pytest.mark.parametrize("action", [-1, 108, 255])
+@pytest.mark.parametrize("action", [-1, 449, 1000])
 def test_not_an_action_id(action: int) -> None:
-    with pytest.raises(ValueError, match=f"action {action} is not one of 0 to 107"):
+    with pytest.raises(ValueError, match=f"action {action} is not one of 0 to 448"):
         action_name(action)
 
 
-@pytest.mark.parametrize("text", ["", "gin", "big gin", "pass TD", "TD", "discard", "knock", "knock TD 9D", "fold"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "gin", "big gin", "pass TD", "TD", "discard", "knock", "knock TD 9D", "fold", "meld", "layoff", "layoff 8S"]
+    + ["layoff 8S 1 2", "lay off 8S 1"],
+)
 def test_not_an_action(text: str) -> None:
-    with pytest.raises(ValueError, match="is not an action: expected pass, draw, take, discard CARD, knock CARD or"):
+    expected = "is not an action: expected pass, draw, take, discard CARD, knock CARD, big-gin, meld CARDS or layoff "
+    with pytest.raises(ValueError, match=expected):
         parse_action(text)
 
 
+@pytest.mark.parametrize(
+    "cards_of_no_meld",
+    ["7S", "7S 7H", "7S 8S", "7S 8S 8H", "QH KH AH", "KC KD AD", "KS AS 2S", "7S 8S TS", "AS 2S 3S 4S 5S 6S"],
+)
+def test_meld_that_is_none(cards_of_no_meld: str) -> None:
+    with pytest.raises(ValueError, match="expected a set of 3 or 4 cards or a run of 3 to 5"):
+        parse_action(f"meld {cards_of_no_meld}")
+
+
+@pytest.mark.parametrize("place", ["0", "4", "-1", "x", "1.0", "8S"])
+def test_layoff_on_a_meld_that_cannot_be(place: str) -> None:
+    with pytest.raises(ValueError, match="expected the number of one of the knocker's melds, 1 to 3"):
+        parse_action(f"layoff 8S {place}")
+
+
 def test_action_with_a_card_that_does_not_exist() -> None:
-    with pytest.raises(ValueError, match="'1d' is not a card"):
-        parse_action("discard 1D")
+    for text in ("discard 1D", "knock 1D", "meld 7S 1D 7H", "layoff 1D 2"):
+        with pytest.raises(ValueError, match="'1d' is not a card"):
+            parse_action(text)
+    with pytest.raises(ValueError, match="7H appears twice"):
+        parse_action("meld 7H 7H 7H")

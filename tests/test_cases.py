@@ -1,27 +1,31 @@
 """Worked positions with their right answers, from `data/cases.json`.
 
-A case holds facts only: cards in, answers out, under the named rules (`any` is every preset). Its id is in the id of
+A case holds facts only: cards in, answers out, under the named rules (`any` is every rule page). Its id is in the id of
 its test, so `pytest -k L07` runs one.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gin_env import PRESETS, Rules, engine, melds, preset
+from gin_env import PRESETS, IllegalAction, Rules, engine, melds, preset, view
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, PASS, TAKE, action_name, parse_action
-from gin_env.cards import RANKS, card_name, from_mask, parse_cards, to_mask
-from gin_env.tables import GINNED, KNOCKED, NOBODY, OVER
+from gin_env.cards import NUM_CARDS, RANKS, card_name, from_mask, parse_cards, to_mask
+from gin_env.tables import DECLARE, DEFEND, GINNED, KNOCKED, LAY_OFF, NOBODY, OVER
 from gin_env.view import observe
 from tests import reference
 from tests.reference_engine import stacked_deck
 from tests.test_melds import assert_valid_defence, assert_valid_melds, in_use, laid, masks
+from tests.test_view import shuffle_hidden
 
 CASES = json.loads((Path(__file__).parent / "data" / "cases.json").read_text())
+CASE = {case["id"]: case for case in CASES}
+PAGES = ("cardpuzzle", "luciano", "plus20", "rummyplus")
 
 
 def cases(*kinds: str, having: Iterable[str] = ()) -> Any:
@@ -80,12 +84,32 @@ def test_meld(case: dict[str, Any]) -> None:
             assert loose == cards(expected["loose"])
 
 
+def deadwood_after_laying_longest(hand: int, kind: Sequence[int]) -> int:
+    """Returns what is left when the longest meld of a kind is laid first."""
+    longest = max((meld for meld in kind if meld & hand == meld), key=int.bit_count)
+    return reference.deadwood(hand & ~longest)
+
+
+@cases("meld", having=["longest_run_first_gives"])
+def test_longest_run_first_is_wrong(case: dict[str, Any]) -> None:
+    left = deadwood_after_laying_longest(cards(case["input"]["hand"]), reference.RUNS)
+    assert left == case["expected"]["longest_run_first_gives"] > case["expected"]["deadwood"]
+
+
+@cases("meld", having=["greedy_four_first"])
+def test_four_of_a_kind_first_is_wrong(case: dict[str, Any]) -> None:
+    left = deadwood_after_laying_longest(cards(case["input"]["hand"]), reference.SETS)
+    assert left == case["expected"]["greedy_four_first"] > case["expected"]["deadwood"]
+
+
 @cases("meld", having=["not_melds"])
 def test_not_a_meld(case: dict[str, Any]) -> None:
     for names in case["expected"]["not_melds"]:
         hand = cards(names)
         assert melds.deadwood(masks([hand])).tolist() == [reference.points(hand)]
         assert not melds.arrange(masks([hand])).melds.any()
+        with pytest.raises(ValueError, match="expected a set of 3 or 4 cards or a run of 3 to 5"):
+            parse_action(f"meld {' '.join(names)}")
 
 
 @cases("knock")
@@ -98,12 +122,18 @@ def test_knock_discards(case: dict[str, Any]) -> None:
         assert [name for name, left in allowed.items() if left == 0] == expected["gin_discards"]
     if "knock_allowed" in expected:
         assert bool(allowed) is expected["knock_allowed"]
+    if "shortcut_answer" in expected:
+        # The best of eleven less its dearest loose card leaves more than the best of ten.
+        hand = cards(case["input"]["hand11"])
+        loose = reference.loose_cards(hand, reference.best_arrangement(hand))
+        short_cut = reference.points(loose) - max(reference.POINTS[card] for card in from_mask(loose))
+        assert short_cut == expected["shortcut_answer"] > case["input"]["limit"] >= min(allowed.values())
 
 
 # ---------------------------------------------------------------------------------------------------- layoffs
 
 
-@cases("layoff", having=["one_best_defence"])
+@cases("layoff", "scoring", having=["one_best_defence"])
 def test_defence(case: dict[str, Any]) -> None:
     given, expected = case["input"], case["expected"]
     table, hand = table_of(given["knocker_melds"]), cards(given["defender_cards"])
@@ -122,6 +152,11 @@ def test_defence(case: dict[str, Any]) -> None:
         on_table[number] |= cards([name])
     assert reference.points(cards(named["loose"])) == points
     assert off.bit_count() <= len(named["layoffs_in_order"])
+    own, layoffs = table_of(named["own_melds"]), cards([name for name, _ in named["layoffs_in_order"]])
+    assert all(meld in reference.MELDS for meld in own)
+    parts = [*own, layoffs, cards(named["loose"])]
+    assert sum(parts) == hand
+    assert sum(part.bit_count() for part in parts) == 10
 
 
 @cases("layoff", having=["best_defender_deadwood"])
@@ -165,7 +200,7 @@ def test_no_layoffs_against_gin(case: dict[str, Any]) -> None:
 # -------------------------------------------------------------------------------------------------- arrangement
 
 
-@cases("arrangement")
+@cases("arrangement", having=["options"])
 def test_arrangement(case: dict[str, Any]) -> None:
     given, expected = case["input"], case["expected"]
     hand, defender = cards(given["knocker_cards"]), cards(given["defender_cards"])
@@ -210,10 +245,11 @@ def play_knock(
     upcard: int | None = None,
     drawn: int | None = None,
     big: bool = False,
+    then: Iterable[str] = (),
 ) -> tuple[list[int], int]:
     """Deals a hand in which ``seat`` draws a card at once and knocks, throwing it or (``big``) with all eleven.
 
-    The dealer is the one that the rules say, if not given.
+    The dealer is the one that the rules say, if not given. ``then`` are the moves after the knock, by name.
 
     Returns:
         The points by seat and how the table stands.
@@ -236,6 +272,7 @@ def play_knock(
         moves = [PASS, PASS, DRAW, DISCARD + spare[0], *moves[2:]]
     else:
         deck = stacked_deck(pack, knocker, defender, [upcard, drawn])
+    moves += [parse_action(move) for move in then]
     engine.deal(tables, decks=[deck], dealers=dealers)
     assert tables["dealer"].tolist() == [dealer]
     for move in moves[:-1]:
@@ -243,7 +280,7 @@ def play_knock(
         assert points.tolist() == [[0, 0]]
         assert over.tolist() == [engine.GOING_ON]
     points, over = engine.step(tables, moves[-1:])
-    assert int(tables["knocker"][0]) == seat
+    assert int(tables["knocking"][0]) == seat
     return points[0].tolist(), int(over[0])
 
 
@@ -272,16 +309,22 @@ def play(tables: np.ndarray, *moves: str) -> None:
         engine.step(tables, [parse_action(move)])
 
 
-@cases("scoring", having=["one_best_defence"])
-def test_deadwood_before_scoring(case: dict[str, Any]) -> None:
+@cases("scoring", having=["wrong_answer_if_own_melds_are_fixed_first"])
+def test_own_melds_first_is_wrong(case: dict[str, Any]) -> None:
     given, expected = case["input"], case["expected"]
-    table, hand = table_of(given["knocker_melds"]), cards(given["defender_cards"])
-    assert defence(hand, table)[0] == expected["defender_deadwood"]
-    assert reference.points(cards(given["knocker_deadwood_cards"])) == expected["knocker_deadwood"]
+    hand, table = cards(given["defender_cards"]), tuple(table_of(given["knocker_melds"]))
+    loose = reference.loose_cards(hand, reference.best_arrangement(hand))
+    left = reference.points(loose) - reference.most_laid_off(loose, table, {}).points
+    assert left == expected["wrong_answer_if_own_melds_are_fixed_first"] > expected["defender_deadwood"]
+    # Whoever lays off by the lower card first, after the own melds, cannot do better.
+    tables = engine.new_tables(preset("cardpuzzle", layoffs="ascending"), 1)
+    knocker = from_mask(sum(table)) + parse_cards(given["knocker_deadwood_cards"])
+    play_knock(tables, A, knocker, from_mask(hand))
+    assert tables["deadwood"][0, B] == left
 
 
 @pytest.mark.parametrize("dealer", [A, B])
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PAGES)
 @cases("layoff", "scoring", having=["winner", "one_best_defence"])
 def test_scoring(case: dict[str, Any], name: str, dealer: int) -> None:
     """Everything that a case says of the end of the hand, with A as the knocker."""
@@ -306,10 +349,12 @@ def test_scoring(case: dict[str, Any], name: str, dealer: int) -> None:
     assert result.points == won
     assert result.deadwood == (expected["knocker_deadwood"], expected["defender_deadwood"])
     assert len(" ".join(result.layoffs).split()) <= len(expected["one_best_defence"]["layoffs_in_order"])
+    if "wrong_if_gin_bonus_added" in expected:
+        assert expected["points"] + PRESETS[name].gin_bonus == expected["wrong_if_gin_bonus_added"]
 
 
-@pytest.mark.parametrize("name", PRESETS)
-@cases("arrangement")
+@pytest.mark.parametrize("name", PAGES)
+@cases("arrangement", having=["options"])
 def test_arrangement_is_scored(case: dict[str, Any], name: str) -> None:
     given, expected = case["input"], case["expected"]
     option = expected["options"][expected["auto"]]
@@ -321,7 +366,7 @@ def test_arrangement_is_scored(case: dict[str, Any], name: str) -> None:
     assert set(in_use(tables["melds"][0, A])) == set(table_of(option["melds"]))
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PAGES)
 @cases("scoring", having=["cardpuzzle", "plus20"])
 def test_score_table(case: dict[str, Any], name: str) -> None:
     """Counts alone, on hands made for them."""
@@ -390,6 +435,8 @@ def test_limit_by_upcard(case: dict[str, Any], name: str) -> None:
             assert tables["limit"].tolist() == [limit]
             for seat in (A, B):
                 assert observe(tables, seat)["limit"].tolist() == [limit]
+                seen, _ = view.look(tables, seat)
+                assert seen[0, view.SCALAR["limit"]] == pytest.approx(limit / 10)
             moves = engine.legal_actions(tables)
             engine.step(tables, [TAKE if TAKE in moves and tables["draws"][0] < 3 else moves[0]])
 
@@ -402,7 +449,7 @@ def test_limit_by_upcard(case: dict[str, Any], name: str) -> None:
 # ------------------------------------------------------------------------------------------------------------- flow
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PAGES)
 @cases("flow", having=["after_knock_KH"])
 def test_first_turn_knock(case: dict[str, Any], name: str) -> None:
     given, expected = case["input"], case["expected"]
@@ -426,7 +473,7 @@ def test_first_turn_knock(case: dict[str, Any], name: str) -> None:
     assert result.turns == 1
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PAGES)
 @cases("flow", having=["from_discard", "from_stock"])
 def test_rediscard(case: dict[str, Any], name: str) -> None:
     given, expected = case["input"], case["expected"]
@@ -446,7 +493,7 @@ def test_rediscard(case: dict[str, Any], name: str) -> None:
         assert sorted(cards_after("discard", tables)) == sorted(answer["plain_discards"])
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PAGES)
 @cases("flow", having=["mask_after_two_passes"])
 def test_upcard_offer(case: dict[str, Any], name: str) -> None:
     given, expected = case["input"], case["expected"]
@@ -492,7 +539,7 @@ def play_dead(tables: np.ndarray, offer: Sequence[str] = ("pass", "pass")) -> No
 
 
 @pytest.mark.parametrize("match", [False, True])
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PAGES)
 @cases("flow", having=["stock_draws"])
 def test_dead_hand(case: dict[str, Any], name: str, match: bool) -> None:
     given, expected = case["input"], case["expected"]
@@ -526,7 +573,7 @@ def test_dead_hand(case: dict[str, Any], name: str, match: bool) -> None:
         assert tables["dealer"].tolist() == [A]
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PAGES)
 @cases("flow", having=["knock_allowed_on_turn_29"])
 def test_knock_on_the_last_turn(case: dict[str, Any], name: str) -> None:
     """The hands of the case cannot knock, so three cards of the non-dealer change places with low spades."""
@@ -547,7 +594,7 @@ def test_knock_on_the_last_turn(case: dict[str, Any], name: str) -> None:
     assert (result.ending, result.knocker, result.turns) == ("knock", B, 29)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PAGES)
 @cases("flow", having=["ends"])
 def test_endless_swapping(case: dict[str, Any], name: str) -> None:
     """Both always take the top card and throw the oldest of the others; no knock, though some could be had."""
@@ -591,7 +638,7 @@ def test_undercutter_wins_the_match(case: dict[str, Any], name: str) -> None:
         assert table["match_winner"].tolist() == [SEATS[expected["match_winner"]]]
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", PAGES)
 @cases("match", having=["next_dealer"])
 def test_next_dealer(case: dict[str, Any], name: str) -> None:
     given, expected = case["input"], case["expected"]
@@ -609,7 +656,8 @@ def test_next_dealer(case: dict[str, Any], name: str) -> None:
     for hand, answer in zip(given["hands"], expected["next_dealer"][name], strict=True):
         how, winner = hand["how"], SEATS[hand["winner"]]
         if how == "dead":
-            continue  # see test_dead_hand
+            assert SEATS[answer] == dealer  # and so it is: see test_dead_hand
+            continue
         if how == "undercut":
             got = next_dealer(how, 1 - winner, 9, 3)
         else:
@@ -638,3 +686,432 @@ def test_match_is_a_straight_race(case: dict[str, Any]) -> None:
     assert expected["bonus"] == 0
     assert tables["scores"].tolist() == [[expected["final"]["A"], expected["final"]["B"]]]
     assert tables["match_winner"].tolist() == [SEATS[expected["winner"]]]
+
+
+@cases("match", having=["targets"])
+def test_match_targets(case: dict[str, Any]) -> None:
+    expected = case["expected"]
+    assert set(expected["targets"]) == set(PAGES)
+    for name, targets in expected["targets"].items():
+        assert preset(name).target == expected["default"]
+        for target in targets:
+            points = None if target == "one hand" else target
+            assert preset(name, target=points).target == points
+        for target in expected["refused"]:
+            with pytest.raises(ValueError, match=f"rules: target is {target}; expected"):
+                preset(name, target=target)
+            with pytest.raises(ValueError, match=f"rules: target is {target}; expected|is '{target}'; expected"):
+                engine.new_tables(f"{name}:target={target}", 1)
+
+
+@pytest.mark.parametrize("dealer", [A, B])
+@pytest.mark.parametrize("name", PAGES)
+@cases("match", having=["one_hand"])
+def test_match_of_one_hand(case: dict[str, Any], name: str, dealer: int) -> None:
+    """A dead hand is dealt again, then a hand that is worth nothing draws the match, then one wins the next."""
+    expected = case["expected"]["one_hand"]
+    rules = preset(name, target=None, tie="nothing", next_dealer="alternate", first_dealer=dealer)
+    tables = engine.new_tables(rules, 1, match=True)
+    engine.deal(tables, decks=[parse_cards(CASE["F06"]["input"]["deck"])], dealers=[dealer])
+    play_dead(tables)
+    assert tables["phase"].tolist() == [OVER]
+    assert tables["match_winner"].tolist() == [NOBODY]
+    assert expected["dead_hand"] == "dealt again by the same player"
+    engine.deal(tables)
+    assert tables["dealer"].tolist() == [dealer]
+
+    assert expected["zero_point_tie"] == "a draw"
+    points, over = play_knock(tables, A, knocker_hand(8), defender_hand(8), dealer=dealer)
+    assert (points, over) == ([0, 0], engine.EPISODE_ENDED)
+    assert tables["match_winner"].tolist() == [NOBODY]
+    assert tables["scores"].tolist() == [[0, 0]]
+
+    # Another match: the first dealer is that of the rules again.
+    points, over = play_knock(tables, B, knocker_hand(4), defender_hand(19))
+    assert tables["dealer"].tolist() == [dealer]
+    assert (points, over) == ([-15, 15], engine.EPISODE_ENDED)
+    assert tables["match_winner"].tolist() == [B]
+    assert tables["scores"].tolist() == [[0, 15]]
+    engine.deal(tables)
+    assert tables["scores"].tolist() == [[0, 0]]
+    assert tables["match_winner"].tolist() == [NOBODY]
+
+
+# ------------------------------------------------------------------------------------------------------ laid by hand
+
+
+def begin_layoffs(case: dict[str, Any], rules: Rules, dealer: int = B) -> np.ndarray:
+    """Returns a table where A has knocked and laid the case's melds, and B is to answer."""
+    given = case["input"]
+    table = table_of(given["knocker_melds"])
+    knocker = from_mask(sum(table)) + parse_cards(given["knocker_deadwood_cards"])
+    declared = [f"meld {' '.join(meld)}" for meld in given["knocker_melds"]] + ["pass"]
+    tables = engine.new_tables(rules, 1)
+    play_knock(
+        tables,
+        A,
+        knocker,
+        parse_cards(given["defender_cards"]),
+        dealer=dealer,
+        then=declared if rules.knocker_melds == "manual" else (),
+    )
+    assert set(in_use(tables["laid"][0, A])) == set(table)
+    if rules.knocker_melds == "manual":
+        assert in_use(tables["laid"][0, A]) == table
+    return tables
+
+
+def place_of(tables: np.ndarray, meld: int) -> int:
+    """Returns the number by which a layoff names one of A's melds, 1 to 3."""
+    return in_use(tables["laid"][0, A]).index(meld) + 1
+
+
+def layoffs_of(tables: np.ndarray) -> set[str]:
+    """Returns the cards that may be laid off now, on whichever meld."""
+    return {name.split()[1] for name in names_of(tables) if name.startswith("layoff")}
+
+
+def assert_refused(tables: np.ndarray, action: str | int) -> None:
+    """Asserts that an action is refused, the state unchanged and the same player to move."""
+    before = tables.tobytes()
+    number = parse_action(action) if isinstance(action, str) else action
+    seat = int(tables["mover"][0])
+    with pytest.raises(IllegalAction, match=f"seat {seat} may not play") as caught:
+        engine.step(tables, [number])
+    assert caught.value.legal == tuple(engine.legal_actions(tables))
+    assert tables.tobytes() == before
+
+
+def points_of(tables: np.ndarray) -> list[int]:
+    """Returns the points of the last hand by seat."""
+    won, winner = int(tables["points"][0]), int(tables["winner"][0])
+    return [0, 0] if winner == NOBODY else [won, -won] if winner == A else [-won, won]
+
+
+by_whom = pytest.mark.parametrize("knocker_melds", ["auto", "manual"])
+
+
+@by_whom
+@pytest.mark.parametrize("dealer", [A, B])
+@cases("layoff", having=["layoff_mask_steps"])
+def test_layoff_mask_steps(case: dict[str, Any], knocker_melds: Any, dealer: int) -> None:
+    rules = preset("luciano", knocker_melds=knocker_melds, layoffs="manual")
+    tables = begin_layoffs(case, rules, dealer)
+    steps = case["expected"]["layoff_mask_steps"]
+    laid_already = 0
+    for step in steps:
+        assert layoffs_of(tables) == set(step)
+        assert case["expected"]["may_stop"] == "at any point"
+        assert "pass" in names_of(tables)
+        stopped = tables.copy()
+        play(stopped, "pass")
+        assert stopped["phase"].tolist() == [OVER]
+        hand = cards(case["input"]["defender_cards"]) & ~laid_already
+        assert stopped["deadwood"][0, B] == reference.deadwood(hand)
+        if step:
+            laid_already |= cards(step)
+            play(tables, f"layoff {step[0]} {place_of(tables, cards('5S 6S 7S'))}")
+    play(tables, "pass")
+    assert tables["deadwood"][0, B] == case["expected"]["best_defender_deadwood"]
+
+
+@by_whom
+@pytest.mark.parametrize("dealer", [A, B])
+@cases("layoff", having=["must_be_refused_first"])
+def test_layoff_by_hand(case: dict[str, Any], knocker_melds: Any, dealer: int) -> None:
+    expected = case["expected"]
+    assert case["variant"] == "luciano"
+    rules = preset("luciano", knocker_melds=knocker_melds, layoffs="manual")
+    tables = begin_layoffs(case, rules, dealer)
+    left = reference.points(cards(case["input"]["knocker_deadwood_cards"]))
+    place = place_of(tables, cards("5S 6S 7S"))
+    assert layoffs_of(tables) == set(expected["mask_start"])
+    for number in (1, 2, 3):
+        assert_refused(tables, f"layoff {expected['must_be_refused_first']} {number}")
+    stopped = tables.copy()
+    play(stopped, "pass")
+    assert stopped["deadwood"].tolist() == [[left, expected["deadwood_if_stop_at_once"]]]
+    assert points_of(stopped)[A] == expected["deadwood_if_stop_at_once"] - left
+
+    play(tables, f"layoff 8S {place}")
+    assert layoffs_of(tables) == set(expected["mask_after_8S"])
+    assert_refused(tables, f"layoff 8S {place}")
+    play(tables, f"layoff 9S {place}")
+    assert names_of(tables) == {"pass"}
+    play(tables, "pass")
+    assert tables["deadwood"].tolist() == [[left, expected["deadwood_best"]]]
+    assert points_of(tables)[A] == expected["deadwood_best"] - left
+    # As the engine does it alone.
+    alone = begin_layoffs(case, preset("luciano"), dealer)
+    assert alone["deadwood"].tolist() == tables["deadwood"].tolist()
+
+
+@by_whom
+@cases("layoff", having=["legal_layoffs_first"])
+def test_layoffs_chain_at_the_table(case: dict[str, Any], knocker_melds: Any) -> None:
+    rules = preset("cardpuzzle", knocker_melds=knocker_melds, layoffs="manual")
+    tables = begin_layoffs(case, rules)
+    assert layoffs_of(tables) == set(case["expected"]["legal_layoffs_first"])
+    play(tables, f"layoff 5D {place_of(tables, cards('6D 7D 8D'))}")
+    assert layoffs_of(tables) == set(case["expected"]["legal_layoffs_after_5D"])
+
+
+@by_whom
+@cases("layoff", having=["if_8S_goes_on_the_set"])
+def test_layoff_on_the_wrong_meld_at_the_table(case: dict[str, Any], knocker_melds: Any) -> None:
+    rules = preset("rummyplus", knocker_melds=knocker_melds, layoffs="manual")
+    left = {}
+    for meld in ("8H 8D 8C", "5S 6S 7S"):
+        tables = begin_layoffs(case, rules)
+        play(tables, f"layoff 8S {place_of(tables, cards(meld))}")
+        assert layoffs_of(tables) == ({"9S"} if meld == "5S 6S 7S" else set())
+        if layoffs_of(tables):
+            play(tables, f"layoff 9S {place_of(tables, cards(meld))}")
+        play(tables, "pass")
+        left[meld] = int(tables["deadwood"][0, B])
+    assert left["8H 8D 8C"] == case["expected"]["if_8S_goes_on_the_set"]["defender_deadwood"]
+    assert left["5S 6S 7S"] == case["expected"]["defender_deadwood"]
+
+
+@by_whom
+@cases("layoff", having=["must_be_refused", "must_be_allowed"])
+def test_layoff_refused_or_allowed_at_the_table(case: dict[str, Any], knocker_melds: Any) -> None:
+    rules = preset("plus20", knocker_melds=knocker_melds, layoffs="manual")
+    tables = begin_layoffs(case, rules)
+    for name, on in case["expected"]["must_be_refused"]:
+        assert_refused(tables, f"layoff {name} {place_of(tables, cards(on.removeprefix('on ')))}")
+        assert name not in layoffs_of(tables)
+    for name, on in case["expected"]["must_be_allowed"]:
+        play(tables, f"layoff {name} {place_of(tables, cards(on.removeprefix('on ')))}")
+
+
+@by_whom
+@pytest.mark.parametrize("defender_melds", ["auto", "manual"])
+@cases("layoff", having=["layoff_actions_in_mask"])
+def test_no_layoff_actions_against_gin(case: dict[str, Any], knocker_melds: Any, defender_melds: Any) -> None:
+    rules = preset("cardpuzzle", knocker_melds=knocker_melds, layoffs="manual", defender_melds=defender_melds)
+    tables = begin_layoffs(case, rules)
+    if defender_melds == "manual":
+        assert tables["phase"].tolist() == [DEFEND]
+        assert len(layoffs_of(tables)) == case["expected"]["layoff_actions_in_mask"]
+        assert_refused(tables, f"layoff 5S {place_of(tables, cards('6S 7S 8S'))}")
+        play(tables, "pass")
+    assert tables["phase"].tolist() == [OVER]
+    assert engine.result(tables).ending == "gin"
+    assert tables["deadwood"][0, B] == case["expected"]["defender_deadwood"]
+
+
+@by_whom
+@pytest.mark.parametrize("defender_melds", ["auto", "manual"])
+@pytest.mark.parametrize("name", PAGES)
+@cases("layoff", "scoring", having=["winner", "one_best_defence"])
+def test_named_defence_at_the_table(case: dict[str, Any], name: str, knocker_melds: Any, defender_melds: Any) -> None:
+    """The defence that the case names, move by move."""
+    given, expected = case["input"], case["expected"]
+    named, table = expected["one_best_defence"], table_of(given["knocker_melds"])
+    rules = preset(name, knocker_melds=knocker_melds, layoffs="manual", defender_melds=defender_melds)
+    tables = begin_layoffs(case, rules)
+    for card, place in named["layoffs_in_order"]:
+        play(tables, f"layoff {card} {place_of(tables, table[int(place.removeprefix('knocker meld '))])}")
+    if expected["kind"] != "gin":
+        play(tables, "pass")
+    if defender_melds == "manual":
+        play(tables, *(f"meld {' '.join(meld)}" for meld in named["own_melds"]), "pass")
+    result = engine.result(tables)
+    assert result.deadwood == (expected["knocker_deadwood"], expected["defender_deadwood"])
+    assert result.ending == ("undercut" if expected["winner"] == "defender" else expected["kind"])
+    sign = 1 if expected["winner"] == "knocker" else -1
+    won = expected["points"] + (PRESETS[name].undercut_bonus - 25 if sign < 0 else 0)
+    assert points_of(tables) == [sign * won, -sign * won]
+    assert set(in_use(tables["melds"][0, B])) == set(table_of(named["own_melds"]))
+    assert sum(in_use(tables["layoffs"][0])) == cards([card for card, _ in named["layoffs_in_order"]])
+
+
+@pytest.mark.parametrize("name", PAGES)
+@cases("arrangement", having=["if_the_knocker_declares"])
+def test_arrangement_that_the_knocker_declares(case: dict[str, Any], name: str) -> None:
+    given = case["input"]
+    for option in case["expected"]["options"]:
+        tables = engine.new_tables(preset(name, knocker_melds="manual"), 1)
+        points, _ = play_knock(
+            tables,
+            A,
+            parse_cards(given["knocker_cards"]),
+            parse_cards(given["defender_cards"]),
+            then=[*(f"meld {' '.join(meld)}" for meld in option["melds"]), "pass"],
+        )
+        assert in_use(tables["melds"][0, A]) == table_of(option["melds"])
+        assert tables["deadwood"].tolist() == [[reference.points(cards(option["loose"])), option["defender_deadwood"]]]
+        won = option["points"] + (PRESETS[name].undercut_bonus - 25 if option["winner"] == "defender" else 0)
+        assert points == ([won, -won] if option["winner"] == "knocker" else [-won, won])
+
+
+@pytest.mark.parametrize("dealer", [A, B])
+@cases("arrangement", having=["melds_accepted"])
+def test_declared_layout_that_is_no_partition(case: dict[str, Any], dealer: int) -> None:
+    given, expected = case["input"], case["expected"]
+    hand = parse_cards(given["hand"])
+    loose = expected["deadwood_of_the_last"]
+    assert reference.deadwood(to_mask(hand)) == loose
+    # With as high a limit as that, so that the hand may be declared at all.
+    rules = preset("luciano", knock_limit=loose, knocker_melds="manual", layoffs="manual")
+    rest = [card for card in reference.DECK if card not in hand]
+    tables = engine.new_tables(rules, 1)
+    play_knock(tables, A, hand, rest[:10], dealer=dealer)
+    assert tables["phase"].tolist() == [DECLARE]
+    begun = tables.copy()
+    assert expected["after_a_refusal"] == "state unchanged, same player to move"
+    for declaration, accepted, why in zip(
+        given["declarations"], expected["melds_accepted"], expected["why_the_next_is_refused"], strict=True
+    ):
+        tables = begun.copy()
+        moves = [f"meld {' '.join(names)}" for names in declaration]
+        play(tables, *moves[:accepted])
+        assert (why is None) == (accepted == len(moves))
+        if why == "two cards are no meld":
+            with pytest.raises(ValueError, match="expected a set of 3 or 4 cards or a run of 3 to 5"):
+                parse_action(moves[accepted])
+        elif why is not None:
+            assert_refused(tables, moves[accepted])
+        assert tables["mover"].tolist() == [A]
+        assert tables["phase"].tolist() == [DECLARE]
+    # The last one is good, if the limit is that high.
+    play(tables, "pass")
+    assert tables["knocked_with"].tolist() == [loose]
+    assert tables["phase"].tolist() == [LAY_OFF]
+    assert expected["knock_with_limit_10"] is False
+    with pytest.raises(IllegalAction, match="may not play 'knock"):
+        play_knock(engine.new_tables(preset("luciano", knocker_melds="manual"), 1), A, hand, rest[:10], dealer=dealer)
+
+
+@cases("meld", having=["accepted_layouts_of_hand10"])
+def test_layouts_of_a_very_long_run(case: dict[str, Any]) -> None:
+    given, expected = case["input"], case["expected"]
+    defender = [card for card in reference.DECK if card % 13 in (0, 3, 6, 9) and card // 13 != 1][:10]
+    for lengths in expected["accepted_layouts_of_hand10"]:
+        names, moves = list(given["hand10"]), []
+        for length in lengths:
+            moves.append("meld " + " ".join(names[:length]))
+            names = names[length:]
+        tables = engine.new_tables(preset("cardpuzzle", knocker_melds="manual"), 1)
+        play_knock(tables, A, parse_cards(given["hand10"]), defender, then=[*moves, "pass"])
+        result = engine.result(tables)
+        assert (result.ending, result.deadwood[A]) == ("gin", expected["deadwood10"])
+        assert result.melds[A] == tuple(move.removeprefix("meld ") for move in moves)
+    # Eleven cards: nobody is asked how they are laid.
+    eleventh = parse_cards([card for card in given["hand11"] if card not in given["hand10"]])[0]
+    for rules in (preset("cardpuzzle"), preset("cardpuzzle", knocker_melds="manual", layoffs="manual")):
+        tables = engine.new_tables(rules, 1)
+        play_knock(tables, A, parse_cards(given["hand10"]), defender, drawn=eleventh, big=expected["big_gin11"])
+        result = engine.result(tables)
+        assert (result.ending, result.deadwood[A]) == ("big-gin", 0)
+        assert result.melds[A] == (" ".join(given["hand11"]),)
+
+
+# ------------------------------------------------------------------------------------------------------ what is seen
+
+
+def begin_seen(case: dict[str, Any], knocker_melds: Any, dealer: int) -> tuple[np.ndarray, dict[str, Any]]:
+    """Returns a table at the layoffs of the position that a case names, and what lies there."""
+    position = CASE[case["input"]["position"]]
+    rules = preset("luciano", knocker_melds=knocker_melds, layoffs="manual", defender_melds="manual")
+    return begin_layoffs(position, rules, dealer), position["input"]
+
+
+def plane(observation: np.ndarray, name: str) -> int:
+    """Returns the cards of one plane of an observation."""
+    start = (view.PLANE | view.MANUAL_PLANE)[name]
+    return to_mask(np.flatnonzero(observation[start : start + NUM_CARDS]))
+
+
+@by_whom
+@pytest.mark.parametrize("dealer", [A, B])
+@cases("env", having=["view_of_A"])
+def test_view_during_the_layoffs(case: dict[str, Any], knocker_melds: Any, dealer: int) -> None:
+    tables, given = begin_seen(case, knocker_melds, dealer)
+    expected = case["expected"]
+    theirs, mine = cards(given["defender_cards"]), sum(table_of(given["knocker_melds"]))
+    mine |= cards(given["knocker_deadwood_cards"])
+    place = place_of(tables, cards("5S 6S 7S"))
+    for move, shown in (
+        (None, ""),
+        (f"layoff 8S {place}", "8S"),
+        ("pass", "8S"),
+        ("pass", None),
+    ):
+        if move:
+            play(tables, move)
+        over = shown is None
+        assert bool(tables["phase"][0] == OVER) is over
+        seen = theirs if over else cards(shown)
+        (of_a, of_b), looks = (
+            (observe(tables, A)[0], observe(tables, B)[0]),
+            [view.look(tables, s)[0][0] for s in (A, B)],
+        )
+
+        # A knocked and sees how many cards B holds, and which ones it has laid down.
+        assert expected["view_of_A"] == {"cards_of_B": "the number only", "deadwood_of_B": "hidden"}
+        assert of_a["opponent_cards"] == 10
+        assert int(of_a["opponent_known"]) == plane(looks[A], "opponent_known") == seen
+        assert theirs & ~seen & ~plane(looks[A], "unseen") == 0
+        assert of_a["opponent_deadwood"] == (theirs_left(theirs, tables) if over else -1)
+        assert in_use(of_a["opponent_melds"]) == []
+        for order in range(0 if over else 20):
+            hidden = shuffle_hidden(tables, A, Random(order))
+            assert int(hidden["hands"][0, B]) & seen == seen
+            assert hidden["hands"][0, B] != tables["hands"][0, B]
+            for name in of_a.dtype.names:
+                assert observe(hidden, A)[0][name].tobytes() == of_a[name].tobytes()
+            assert view.look(hidden, A)[0].tobytes() == looks[A].tobytes()
+            assert not view.look(hidden, A)[1].any()
+
+        # B sees all that A has.
+        assert expected["view_of_B"]["cards_of_A"] == "all ten"
+        assert int(of_b["opponent_known"]) == plane(looks[B], "opponent_known") == mine
+        assert expected["view_of_B"]["melds_of_A"] == "all"
+        assert in_use(of_b["opponent_melds"]) == in_use(tables["laid"][0, A])
+        assert set(in_use(of_b["opponent_melds"])) == set(table_of(given["knocker_melds"]))
+        assert of_b["opponent_deadwood"] == expected["view_of_B"]["deadwood_of_A"]
+        assert looks[B][view.MANUAL_SCALAR["knocker_deadwood"]] * 10 == expected["view_of_B"]["deadwood_of_A"]
+    assert expected["after_B_is_done"] == "both public"
+
+
+def theirs_left(theirs: int, tables: np.ndarray) -> int:
+    """Returns the points of the defender's cards that are not laid off."""
+    return reference.points(theirs & ~sum(in_use(tables["layoffs"][0])))
+
+
+@by_whom
+@pytest.mark.parametrize("dealer", [A, B])
+@cases("env", having=["observation_must_contain"])
+def test_defender_sees_what_it_needs(case: dict[str, Any], knocker_melds: Any, dealer: int) -> None:
+    tables, given = begin_seen(case, knocker_melds, dealer)
+    table = in_use(tables["laid"][0, A])
+    place = place_of(tables, cards("5S 6S 7S"))
+    loose = cards(given["knocker_deadwood_cards"])
+    for laid_off in ("", "8S", "8S 9S"):
+        if laid_off:
+            play(tables, f"layoff {laid_off.split()[-1]} {place}")
+        row, (observation,) = observe(tables, B)[0], view.look(tables, B)[0]
+        grown = [meld | (cards(laid_off) if number == place else 0) for number, meld in enumerate(table, 1)]
+        planes = [plane(observation, f"meld_{number}") for number in (1, 2, 3)]
+        scalars = {name: float(observation[at]) for name, at in (view.SCALAR | view.MANUAL_SCALAR).items()}
+        phases = ("offer", "offer_dealer", "draw_stock", "draw", "throw", "declare", "lay_off", "defend")
+
+        shown = {
+            "knocker_melds": (in_use(row["opponent_melds"]), planes) == (table, grown),
+            "knocker_deadwood_cards": int(row["opponent_known"]) & ~sum(table)
+            == plane(observation, "opponent_known") & ~(planes[0] | planes[1] | planes[2])
+            == loose,
+            "knocker_deadwood": row["opponent_deadwood"] == reference.points(loose) == 10 * scalars["knocker_deadwood"],
+            "phase": (row["phase"], [name for name in phases if scalars[name]]) == (LAY_OFF, ["lay_off"]),
+            "layoffs_so_far": row["layoffs"].tolist() == [cards(laid_off) if n == place else 0 for n in (1, 2, 3)]
+            and plane(observation, "laid_off") == cards(laid_off),
+            "knock_limit": (row["limit"], scalars["limit"]) == (10, 1),
+        }
+        assert shown == dict.fromkeys(case["expected"]["observation_must_contain"], True)
+        # And what is its own: what is still to be laid, and that it is to move.
+        left = cards(given["defender_cards"]) & ~cards(laid_off)
+        assert scalars["unlaid"] == pytest.approx(reference.points(left) / 10)
+        assert scalars["to_move"] == 1
+        assert scalars["knocker"] == 0

@@ -1,10 +1,12 @@
 """The engine against a plain reference, and what must hold at every table, for every seed and any batch."""
 
+import dataclasses
 import os
 import pickle
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,14 +14,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gin_env import PRESETS, IllegalAction, Rules, engine, melds, preset, view
-from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE, action_name
+from gin_env.actions import (
+    BIG_GIN,
+    DISCARD,
+    DRAW,
+    KNOCK,
+    LAYOFF,
+    MELD,
+    MELDS,
+    NUM_ACTIONS,
+    NUM_MANUAL_ACTIONS,
+    PASS,
+    TAKE,
+    action_name,
+)
 from gin_env.cards import NO_CARD, cards_text, from_mask, parse_cards, to_mask
+from gin_env.rules import as_rules
 from gin_env.tables import (
     BIG_GINNED,
     DEAD,
+    DECLARE,
+    DRAW_ANY,
     ENDINGS,
     GINNED,
     KNOCKED,
+    MAX_MOVES,
     NOBODY,
     OVER,
     PHASES,
@@ -27,12 +46,26 @@ from gin_env.tables import (
     TIED,
     TRUNCATED,
     UNDERCUT,
+    WALL,
+    WALL_THROW,
 )
 from tests import reference, reference_engine
-from tests.hands import DRAWS
+from tests.hands import DRAWS, any_rules
 from tests.test_melds import assert_valid_defence, in_use
 
-USUAL = {"knock", "gin", "undercut", "dead"}
+SOME = {"knock", "gin", "dead"}
+USUAL = {*SOME, "undercut"}
+
+
+def by_hand(rules: Rules | str, **changes: Any) -> Rules:
+    """Returns rules under which both players lay everything themselves."""
+    manual = {"knocker_melds": "manual", "layoffs": "manual", "defender_melds": "manual"}
+    return dataclasses.replace(as_rules(rules), **{**manual, **changes})
+
+
+EIGHTS = Rules(ranks=8, hand_size=8, knock_limit=6)
+FIVES = Rules(ranks=6, hand_size=5, knock_limit=3)
+THREE_SUITS = Rules(ranks=9, suits=3, hand_size=7, knock_limit=4, tie="nothing")
 
 # Rules to play by, and the endings that a sample must hold to be worth its name.
 GAMES: dict[str, tuple[Rules, set[str]]] = {
@@ -53,13 +86,42 @@ GAMES: dict[str, tuple[Rules, set[str]]] = {
     "few-draws": (preset("plus20", draw_cap=7), {"knock", "truncated"}),
     "whole-stock": (preset("cardpuzzle", stock_floor=0, draw_cap=40), USUAL | {"truncated"}),
     # Small packs. Where a hand and a card more can be laid in threes, big gin may be legal and a knock not.
-    "eights": (Rules(ranks=8, hand_size=8, knock_limit=6), USUAL | {"big-gin"}),
-    "fives": (Rules(ranks=6, hand_size=5, knock_limit=3), USUAL | {"big-gin"}),
-    "three-suits": (Rules(ranks=9, suits=3, hand_size=7, knock_limit=4, tie="nothing"), USUAL),
+    "eights": (EIGHTS, USUAL | {"big-gin"}),
+    "fives": (FIVES, USUAL | {"big-gin"}),
+    "three-suits": (THREE_SUITS, USUAL),
     "one-suit": (Rules(suits=1, hand_size=3, rediscard=True, stock_floor=0), {"knock", "gin", "big-gin", "dead"}),
     "two-cards": (Rules(ranks=3, suits=3, hand_size=2, knock_limit=2, stock_floor=1), {"knock", "dead", "big-gin"}),
+    # Who lays what by hand: the knocker's melds, the layoffs, the defender's melds, in all ways that there are.
+    "openspiel": (preset("openspiel"), USUAL),
+    "eaai": (preset("eaai"), USUAL),
+    "by-hand": (by_hand("cardpuzzle"), SOME | {"big-gin"}),
+    "knocker-and-layoffs": (preset("luciano", knocker_melds="manual", layoffs="manual"), SOME),
+    "knocker-only": (preset("cardpuzzle", knocker_melds="manual"), SOME | {"big-gin"}),
+    "knocker-ascending": (preset("rummyplus", knocker_melds="manual", layoffs="ascending"), SOME | {"big-gin"}),
+    "layoffs-only": (preset("rummyplus", layoffs="manual"), SOME | {"big-gin"}),
+    "defender-only": (preset("cardpuzzle", layoffs="manual", defender_melds="manual"), SOME | {"big-gin"}),
+    "defender-ascending": (preset("luciano", layoffs="ascending", defender_melds="manual"), SOME),
+    "ascending": (preset("cardpuzzle", layoffs="ascending"), SOME | {"big-gin"}),
+    # By hand, where other rules have a say.
+    "oklahoma-by-hand": (by_hand("plus20:oklahoma=true,double_spades=deadwood"), SOME),
+    "double-all-by-hand": (by_hand("cardpuzzle:oklahoma=true,double_spades=all"), SOME | {"big-gin"}),
+    "gin-only-by-hand": (by_hand("cardpuzzle:knock_limit=0"), {"gin", "big-gin", "dead"}),
+    "no-limit-by-hand": (by_hand("cardpuzzle:knock_limit=100"), {"knock", "gin", "big-gin", "undercut"}),
+    "eights-by-hand": (by_hand(EIGHTS), SOME | {"big-gin"}),
+    "fives-by-hand": (by_hand(FIVES, layoffs="ascending"), SOME | {"big-gin"}),
+    "three-suits-by-hand": (by_hand(THREE_SUITS, wall="knock"), SOME),
+    # The wall, and hands that are dead for other reasons.
+    "wall": (preset("cardpuzzle", wall="knock", stock_floor=10), SOME | {"big-gin"}),
+    "wall-rediscard": (preset("luciano", wall="knock", rediscard=True, stock_floor=8), SOME),
+    "wall-fives": (by_hand(FIVES, wall="knock", stock_floor=9), {"knock", "dead", "big-gin"}),
+    "swap-cap": (preset("plus20", swap_cap=1), SOME),
+    "take-cap": (by_hand("cardpuzzle", take_cap=9), SOME | {"big-gin"}),
+    # Matches of one hand.
+    "one-hand": (preset("rummyplus", target=None), SOME | {"big-gin"}),
+    "one-hand-by-hand": (by_hand("openspiel:target=none,next_dealer=winner,stock_floor=10"), SOME),
+    "one-hand-truncated": (preset("luciano", target=None, draw_cap=9), {"knock", "gin", "truncated"}),
 }
-any_game = st.sampled_from([rules for rules, _ in GAMES.values()])
+any_game = st.one_of(st.sampled_from([rules for rules, _ in GAMES.values()]), any_rules())
 any_seed = st.integers(0, 2**64 - 1)
 
 # The first example compiles the kernels, which no deadline should count.
@@ -74,31 +136,50 @@ def movers_hands(tables: np.ndarray) -> np.ndarray:
     return tables["hands"][np.arange(tables.size), tables["mover"]]
 
 
-def choose(tables: np.ndarray, rng: np.random.Generator, eager: np.ndarray, wild: np.ndarray) -> np.ndarray:
+# How a player treats the discard pile.
+CAREFUL, TAKES, SWAPS = 0, 1, 2  # takes what helps; takes whatever lies there; takes it and throws it back
+
+
+def choose(
+    tables: np.ndarray,
+    rng: np.random.Generator,
+    eager: np.ndarray,
+    wild: np.ndarray,
+    habit: np.ndarray | int = CAREFUL,
+) -> np.ndarray:
     """Returns legal actions that lean towards keeping melds, so that hands end in all ways; -1 where none is legal.
+
+    From the knock on any meld and any layoff may be chosen, now and then the longest, and stopping early too.
 
     Args:
         tables: N tables.
         rng: Where chance comes from.
         eager: (N,) how likely a mover knocks where it is legal; 0 waits for big gin.
         wild: (N,) points by which the judgement of a card is off, on average.
+        habit: (N,) what is done with the discard pile: CAREFUL, TAKES or SWAPS.
     """
-    size = tables.size
+    size, rows, phase = tables.size, np.arange(tables.size), tables["phase"]
     mask = engine.legal(tables) != 0
     score = rng.exponential(size=mask.shape) * wild[:, None]
-    hands, throws = movers_hands(tables), tables["phase"] == THROW
-    top = tables["pile"][np.arange(size), np.maximum(tables["pile_size"] - 1, 0)].astype(np.uint64)
+    hands, throws = movers_hands(tables), (phase == THROW) | (phase == WALL_THROW)
+    top = tables["pile"][rows, np.maximum(tables["pile_size"] - 1, 0)].astype(np.uint64)
     eleven = np.where(throws, hands, hands | np.uint64(1) << top)
     eleven = np.where(np.bitwise_count(eleven) <= 11, eleven, np.uint64(0))
     after = melds.deadwood_after(eleven)
     after[after < 0] = 1000
     score[:, DISCARD:KNOCK] -= after
     score[:, KNOCK:BIG_GIN] -= after
-    knocks = rng.random(size) < eager
-    score[:, KNOCK:BIG_GIN] += np.where(knocks, 2000, -2000)[:, None]
+    knocks, gins = rng.random(size) < eager, rng.random(size) < np.maximum(eager, 0.5)
+    score[:, KNOCK:BIG_GIN] += np.where(np.where(after == 0, gins[:, None], knocks[:, None]), 2000, -2000)
     score[:, BIG_GIN] += np.where(rng.random(size) < 0.8, 4000, -2000)
-    after[np.arange(size), top.astype(np.int64)] = 1000
+    after[rows, top.astype(np.int64)] = 1000
     score[:, TAKE] += melds.deadwood(np.where(throws, np.uint64(0), hands)) - after.min(axis=1) - 1.0
+    score[:, TAKE] += np.where((habit != CAREFUL) & (phase == DRAW_ANY), 1000, 0)
+    score[:, TAKE] += np.where(phase == WALL, rng.choice([-1000, 1000], size=size), 0)
+    score[rows, DISCARD + tables["taken"]] += np.where((habit == SWAPS) & (tables["taken"] != NO_CARD), 5000, 0)
+    if mask.shape[1] > NUM_ACTIONS:
+        score[:, MELD:LAYOFF] += np.bitwise_count(MELDS) * rng.choice([0, 1000], size=(size, 1))
+        score[:, PASS] += np.where(phase >= DECLARE, np.where(rng.random(size) < 0.15, 1_000_000, -1_000_000), 0)
     score[~mask] = -np.inf
     return np.where(mask.any(axis=1), score.argmax(axis=1), engine.NO_ACTION)
 
@@ -127,14 +208,23 @@ def at_random(tables: np.ndarray, first: int, turn: int) -> np.ndarray:
     return np.where(count > 0, ((place == chosen) & (mask != 0)).argmax(axis=1), engine.NO_ACTION)
 
 
+def played_at_random(rules: Rules, seed: int, first: int, size: int, num_moves: int, match: bool) -> np.ndarray:
+    """Returns tables after some moves, each chosen by the table's number; ended hands are followed by others."""
+    tables = engine.new_tables(rules, size, seed=seed, first=first, match=match)
+    for turn in range(num_moves):
+        engine.step(tables, at_random(tables, first, turn), redeal=True)
+    return tables
+
+
 def position(rules: Rules, seed: int, num_moves: int, *, size: int = 1, match: bool = False) -> np.ndarray:
     """Returns tables after some moves, of which at most the last ended a hand."""
     tables = engine.new_tables(rules, size, seed=seed, match=match)
     rng = np.random.default_rng(seed)
     eager, wild = rng.choice([0.0, 0.3, 1.0], size=size), rng.choice([0.5, 3.0, 30.0], size=size)
+    habit = rng.choice([CAREFUL, CAREFUL, CAREFUL, TAKES, SWAPS], size=size)
     for _ in range(num_moves):
         engine.deal(tables, np.flatnonzero(tables["phase"] == OVER))
-        engine.step(tables, choose(tables, rng, eager, wild))
+        engine.step(tables, choose(tables, rng, eager, wild, habit))
     return tables
 
 
@@ -162,11 +252,31 @@ def assert_conserved(tables: np.ndarray) -> None:
     assert ((hands[:, 0] | hands[:, 1] | pile | stock) == pack).all()
     assert (total == rules["deck_size"]).all()
     assert not (tables["known"] & ~hands).any()
-    # A card more in the mover's hand before the throw, and for good with big gin.
+    # A card more between drawing and throwing, and for good with big gin or where drawing it ended the hand.
     rows = np.arange(tables.size)
-    holds_more = (tables["phase"] == THROW) | (tables["phase"] == OVER) & (tables["ending"] == ENDINGS.index("big-gin"))
-    assert (sizes[rows, tables["mover"]] == rules["hand_size"] + holds_more).all()
-    assert (sizes[rows, 1 - tables["mover"]] == rules["hand_size"]).all()
+    in_hand = np.arange(tables["moves"].shape[1]) < tables["num_moves"][:, None]
+    big = ((tables["moves"] == BIG_GIN) & in_hand).any(axis=1)
+    last = np.where(tables["num_moves"] > 0, tables["moves"][rows, np.maximum(tables["num_moves"] - 1, 0)], PASS)
+    holder = np.where(big, tables["knocking"], tables["mover"])
+    assert (sizes[rows, holder] == rules["hand_size"] + (big | np.isin(last, (DRAW, TAKE)))).all()
+    assert (sizes[rows, 1 - holder] == rules["hand_size"]).all()
+    assert_laid(tables)
+
+
+def assert_laid(tables: np.ndarray) -> None:
+    """Asserts that what lies on the tables comes from the hands, no card twice, and makes melds."""
+    knocked = tables["knocking"] != NOBODY
+    assert not tables["laid"][~knocked].any()
+    assert not tables["laid_off"][~knocked].any()
+    for table in tables[knocked]:
+        knocker = table["knocking"]
+        for seat in range(2):
+            cards = in_use(table["laid"][seat]) + (in_use(table["laid_off"]) if seat != knocker else [])
+            assert sum(cards) & ~int(table["hands"][seat]) == 0
+            assert sum(meld.bit_count() for meld in cards) == sum(cards).bit_count()
+            assert all(meld in reference.IS_SET for meld in in_use(table["laid"][seat]))
+        for meld, cards in zip(table["laid"][knocker], table["laid_off"], strict=True):
+            assert not cards or int(meld | cards) in reference.IS_SET
 
 
 # ----------------------------------------------------------------------------------- the engine and the reference
@@ -180,9 +290,8 @@ class Comparison:
         self.tables = engine.new_tables(rules, size, seed=seed, match=match)
         self.plain = [reference_engine.Table(rules, match) for _ in range(size)]
         self.rng, self.card_rng = np.random.default_rng(seed), Random(f"{seed} decks")
-        self.eager = self.wild = np.zeros(size)
-        self.endings: Counter[str] = Counter()
-        self.layoffs = self.matches = 0
+        self.eager = self.wild = self.habit = np.zeros(size)
+        self.seen: Counter[str] = Counter()
         for row in range(size):
             self.start(row)
 
@@ -205,26 +314,37 @@ class Comparison:
 
     def compare(self) -> None:
         """Compares all tables."""
-        tables, mask = self.tables, engine.legal(self.tables)
-        for row, plain in enumerate(self.plain):
-            legal = np.flatnonzero(mask[row]).tolist()
-            assert legal == plain.legal(), self.story(row)
-            table = tables[row]
-            assert PHASES[table["phase"]] == plain.phase, self.story(row)
-            assert (table["mover"], table["dealer"]) == (plain.mover, plain.dealer), self.story(row)
-            assert (table["limit"], table["doubled"]) == (plain.limit, plain.doubled), self.story(row)
-            assert table["draws"] == plain.turns, self.story(row)
-            assert table["scores"].tolist() == plain.scores, self.story(row)
-            assert table["match_winner"] == (NOBODY if plain.match_winner is None else plain.match_winner)
-            for field in ("hands", "known", "thrown", "declined"):
-                assert table[field].tolist() == [to_mask(cards) for cards in getattr(plain, field)], self.story(row)
-            for field in ("taken", "drawn"):
-                card = getattr(plain, field)
-                assert table[field] == (NO_CARD if card is None else card), self.story(row)
-            assert table["pile"][: table["pile_size"]].tolist() == plain.pile, self.story(row)
-            by = [NOBODY if seat is None else seat for seat in plain.pile_by]
-            assert table["pile_by"][: table["pile_size"]].tolist() == by, self.story(row)
-            assert table["deck"][table["stock_at"] :].tolist()[: len(plain.stock)] == plain.stock, self.story(row)
+        mask = engine.legal(self.tables)
+        for row in range(self.tables.size):
+            self.compare_table(row, np.flatnonzero(mask[row]).tolist())
+
+    def compare_table(self, row: int, legal: list[int]) -> None:
+        """Compares one table and what is legal there."""
+        table, plain = self.tables[row], self.plain[row]
+        assert legal == plain.legal(), self.story(row)
+        assert PHASES[table["phase"]] == plain.phase, self.story(row)
+        assert (table["mover"], table["dealer"]) == (plain.mover, plain.dealer), self.story(row)
+        assert (table["limit"], table["doubled"]) == (plain.limit, plain.doubled), self.story(row)
+        assert table["draws"] == plain.turns, self.story(row)
+        assert table["scores"].tolist() == plain.scores, self.story(row)
+        assert table["match_winner"] == (NOBODY if plain.match_winner is None else plain.match_winner)
+        for field in ("hands", "known", "thrown", "declined"):
+            assert table[field].tolist() == [to_mask(cards) for cards in getattr(plain, field)], self.story(row)
+        for field in ("taken", "drawn"):
+            card = getattr(plain, field)
+            assert table[field] == (NO_CARD if card is None else card), self.story(row)
+        assert table["pile"][: table["pile_size"]].tolist() == plain.pile, self.story(row)
+        by = [NOBODY if seat is None else seat for seat in plain.pile_by]
+        assert table["pile_by"][: table["pile_size"]].tolist() == by, self.story(row)
+        assert table["deck"][table["stock_at"] :].tolist()[: len(plain.stock)] == plain.stock, self.story(row)
+        assert (table["takes"], table["swaps"]) == (plain.takes, plain.swaps), self.story(row)
+        assert table["knocking"] == (NOBODY if plain.knocker is None else plain.knocker), self.story(row)
+        assert table["knocked_with"] == (-1 if plain.left is None else plain.left), self.story(row)
+        if plain.phase == "over" and self.rules.layoffs == "best":
+            return  # one defence may be as good as another, see compare_result
+        for seat in range(2):
+            assert in_use(table["laid"][seat]) == plain.laid[seat], self.story(row)
+        assert table["laid_off"].tolist() == [to_mask(cards) for cards in plain.laid_off], self.story(row)
 
     def compare_result(self, row: int, points: list[int], over: int) -> None:
         """Compares the end of a hand."""
@@ -236,7 +356,7 @@ class Comparison:
         assert got.turns == expected.turns
         sign = {None: 0, 0: 1, 1: -1}[expected.winner]
         assert points == [sign * expected.points, -sign * expected.points], self.story(row)
-        ended = not self.match or plain.match_winner is not None
+        ended = not self.match or plain.match_over
         assert over == (engine.EPISODE_ENDED if ended else engine.HAND_ENDED)
         hands = [int(hand) for hand in table["final_hands"]]
         assert hands == [to_mask(hand) for hand in plain.hands]
@@ -250,17 +370,45 @@ class Comparison:
             table_melds = table["melds"][expected.knocker]
             assert tuple(in_use(table_melds)) == expected.knocker_melds, self.story(row)
             assert np.bitwise_count(table["layoffs"]).sum() == expected.num_layoffs, self.story(row)
-            assert_valid_defence(
-                hands[defender],
-                table_melds,
-                "gin" in expected.ending,
-                expected.deadwood[defender],
-                table["melds"][defender],
-                table["layoffs"],
-            )
-        self.endings[expected.ending] += 1
-        self.layoffs += expected.num_layoffs > 0
-        self.matches += self.match and plain.match_winner is not None
+            if expected.defender_melds is None:
+                assert_valid_defence(
+                    hands[defender],
+                    table_melds,
+                    "gin" in expected.ending,
+                    expected.deadwood[defender],
+                    table["melds"][defender],
+                    table["layoffs"],
+                )
+            else:
+                assert tuple(in_use(table["melds"][defender])) == expected.defender_melds, self.story(row)
+                assert tuple(table["layoffs"].tolist()[: len(expected.knocker_melds)]) == expected.layoffs
+        self.seen[expected.ending] += 1
+        self.seen["layoffs"] += expected.num_layoffs > 0
+        self.seen["matches"] += self.match and plain.match_over
+        self.seen["drawn matches"] += self.match and plain.match_over and plain.match_winner is None
+
+    def count(self, row: int, move: int) -> None:
+        """Counts what is easily missed, before a move is played."""
+        plain = self.plain[row]
+        self.seen[plain.phase] += 1
+        if plain.phase == "declare" and move == PASS:
+            hand = to_mask(plain.hands[plain.mover])
+            self.seen["declared worse"] += reference.points(to_mask(plain.unlaid())) > reference.deadwood(hand)
+        elif plain.phase == "lay-off" and move == PASS:
+            self.seen["stopped early"] += len(plain.legal()) > 1
+        elif plain.phase == "lay-off":
+            slot, card = divmod(move - LAYOFF, 52)
+            self.seen["not the first that fits"] += any(plain.fits(card, earlier) for earlier in range(slot))
+            self.seen["chained"] += bool(plain.laid_off[slot])
+        elif plain.phase == "defend" and move == PASS:
+            self.seen["melds kept back"] += len(plain.legal()) > 1
+        elif plain.phase == "wall":
+            self.seen["refused the wall"] += move == PASS and TAKE in plain.legal()
+        elif plain.phase == "throw" and move < KNOCK:
+            swaps = plain.taken is not None and move == DISCARD + plain.taken
+            self.seen["swapped to death"] += swaps and plain.swaps + 1 == plain.rules.swap_cap
+        elif plain.phase == "draw" and move == TAKE:
+            self.seen["took to death"] += plain.takes + 1 == plain.rules.take_cap
 
     def play(self, num_hands: int) -> None:
         """Plays until so many hands have ended, comparing after every move."""
@@ -269,12 +417,17 @@ class Comparison:
         while left > 0:
             self.eager = np.where(fresh, self.rng.choice([0.0, 0.2, 1.0, 1.0], size=size), self.eager)
             self.wild = np.where(fresh, self.rng.choice([0.1, 2.0, 50.0], p=[0.5, 0.4, 0.1], size=size), self.wild)
+            # Without a cap such hands go on for two hundred draws.
+            takes, swaps = (0.02 if cap is None else 0.2 for cap in (self.rules.take_cap, self.rules.swap_cap))
+            habits = self.rng.choice([CAREFUL, TAKES, SWAPS], p=[1 - takes - swaps, takes, swaps], size=size)
+            self.habit = np.where(fresh, habits, self.habit)
             self.compare()
             # A table is left alone now and then, so that they are not all in one phase.
-            actions = choose(self.tables, self.rng, self.eager, self.wild)
+            actions = choose(self.tables, self.rng, self.eager, self.wild, self.habit)
             actions[self.rng.random(size) < 0.1] = engine.NO_ACTION
             points, over = engine.step(self.tables, actions)
             for row in np.flatnonzero(actions != engine.NO_ACTION):
+                self.count(row, int(actions[row]))
                 self.plain[row].play(int(actions[row]))
             fresh = over != engine.GOING_ON
             self.compare_ended(points, over)
@@ -286,7 +439,7 @@ class Comparison:
             if over[row] == engine.GOING_ON:
                 assert points[row].tolist() == [0, 0]
                 continue
-            assert engine.legal_actions(self.tables, row) == self.plain[row].legal() == []
+            self.compare_table(row, engine.legal_actions(self.tables, row))
             self.compare_result(row, points[row].tolist(), int(over[row]))
             self.deal(row)
 
@@ -307,20 +460,64 @@ class Comparison:
     ],
 )
 def test_engine_agrees_with_reference(name: str, seed: int, num_hands: int) -> None:
-    """Hands, and matches, with every ending that the rules know in the sample."""
+    """Hands, and matches, with every ending and every phase that the rules know in the sample."""
     rules, endings = GAMES[name]
     seen: Counter[str] = Counter()
-    layoffs = matches = 0
     for match in (False, True):
         comparison = Comparison(rules, Random(f"{name} {seed} {match}").getrandbits(32), 12, match)
         # The presets twice as long as the others.
         comparison.play(num_hands // 2 if name in PRESETS else num_hands // 4)
-        seen += comparison.endings
-        layoffs += comparison.layoffs
-        matches += comparison.matches
+        seen += comparison.seen
     assert endings <= set(seen), seen
-    assert layoffs >= 5 or rules.knock_limit == 0 or rules.hand_size < 7
-    assert matches >= 2 or rules.target > 60
+    assert seen["layoffs"] >= 5 or rules.knock_limit == 0 or rules.hand_size < 7, seen
+    assert seen["matches"] >= 2 or (rules.target or 0) > 60, seen
+    assert to_be_seen(rules, often=num_hands >= 4000) <= set(seen), seen
+
+
+def compare_under_any_rules(max_examples: int) -> None:
+    """Plays a few hands under each of so many random rules."""
+
+    @settings(max_examples=max_examples, deadline=None)
+    @given(any_rules(), st.integers(0, 2**32 - 1), st.booleans())
+    def compare(rules: Rules, seed: int, match: bool) -> None:
+        Comparison(rules, seed, 3, match).play(4)
+
+    compare()
+
+
+def test_engine_agrees_with_reference_under_any_rules() -> None:
+    compare_under_any_rules(60)
+
+
+@pytest.mark.slow
+def test_engine_agrees_with_reference_under_many_rules() -> None:
+    compare_under_any_rules(int(os.environ.get("GINRUMMY_GAMES", "4000")) // 2)
+
+
+def to_be_seen(rules: Rules, often: bool) -> set[str]:
+    """Returns the phases and the special choices that a sample must hold; ``often``, those that are rare too."""
+    expected, rare = {"draw", "throw"}, set()
+    if rules.knocker_melds == "manual":
+        expected.add("declare")
+        if rules.knock_limit > 0:
+            rare.add("declared worse")
+    if rules.layoffs == "manual" and rules.knock_limit > 0:
+        expected |= {"lay-off", "stopped early"}
+        rare |= {"chained"} if rules.hand_size < 6 else {"chained", "not the first that fits"}
+    if rules.defender_melds == "manual":
+        expected |= {"defend", "melds kept back"}
+    if rules.wall == "knock":
+        expected |= {"wall", "wall-throw"}
+        rare.add("refused the wall")
+    if rules.swap_cap is not None:
+        expected.add("swapped to death")
+    if rules.take_cap is not None and rules.take_cap < 20:
+        expected.add("took to death")
+    if rules.knock_limit > 0 and rules.hand_size > 3:
+        rare.add("undercut")
+        if rules.tie == "nothing":
+            rare |= {"tie"} if rules.target is not None else {"tie", "drawn matches"}
+    return expected | rare if often else expected
 
 
 @properties
@@ -349,82 +546,200 @@ def test_score_of_any_counts(rules: Rules, doubled: bool, knocker: int, defender
 # --------------------------------------------------------------------------------------------------- at every table
 
 
-@pytest.mark.parametrize("match", [False, True])
-@pytest.mark.parametrize("name", GAMES)
-def test_cards_are_conserved_and_points_sum_to_zero(name: str, match: bool) -> None:
-    rules, _ = GAMES[name]
-    tables = engine.new_tables(rules, 64, seed=11, match=match)
-    rng = np.random.default_rng(11)
-    scores = tables["scores"].copy()
-    assert_conserved(tables)
-    for _ in range(150):
-        points, over = engine.step(tables, choose(tables, rng, rng.random(64), rng.choice([0.1, 30.0], size=64)))
+# The last hand's result, which stays while the next one is played.
+RESULT = ["ending", "knocker", "winner", "points", "num_turns", "deadwood", "melds", "layoffs", "final_hands"]
+
+
+class Watched:
+    """Tables at which what must hold in every game is checked at every step."""
+
+    def __init__(self, rules: Rules, seed: int, size: int, match: bool) -> None:
+        self.rules, self.match = rules, match
+        self.tables = engine.new_tables(rules, size, seed=seed, match=match)
+        self.rng = np.random.default_rng(seed)
+        self.scores = np.zeros((size, 2), dtype=int)
+        self.eager = self.rng.choice([0.0, 0.2, 1.0], size=size)
+        self.wild = self.rng.choice([0.1, 2.0, 50.0], size=size)
+        self.habit = self.rng.choice([CAREFUL, CAREFUL, CAREFUL, TAKES, SWAPS], size=size)
+
+    def step(self) -> None:
+        """Plays an action at every table, and deals where that ended a hand."""
+        tables = self.tables
         assert_conserved(tables)
-        assert (points.sum(axis=1) == 0).all()
+        before = {field: tables[field].copy() for field in RESULT}
+        actions = choose(tables, self.rng, self.eager, self.wild, self.habit)
+        assert (actions != engine.NO_ACTION).all(), "nobody can move"
+        points, over = engine.step(tables, actions)
+        assert_conserved(tables)
         ended = over != engine.GOING_ON
         assert ((tables["phase"] == OVER) == ended).all()
+        assert (points.sum(axis=1) == 0).all()
         assert not points[~ended].any()
         winner = tables["winner"][ended]
         for seat in range(2):
             won = np.where(winner == seat, 1, np.where(winner == 1 - seat, -1, 0)) * tables["points"][ended]
             np.testing.assert_array_equal(points[ended, seat], won)
-        scores += np.maximum(points, 0)
-        np.testing.assert_array_equal(tables["scores"], scores)
-        again = np.flatnonzero(ended)
-        if match:
-            finished = again[tables["match_winner"][again] != NOBODY]
-            assert (tables["scores"][finished].max(axis=1) >= rules.target).all()
-            assert (over[finished] == engine.EPISODE_ENDED).all()
-            assert (over[again] != engine.GOING_ON).all()
-            scores[finished] = 0
+        for field in RESULT:
+            np.testing.assert_array_equal(tables[field][~ended], before[field][~ended], err_msg=field)
+        self.scores += np.maximum(points, 0)
+        np.testing.assert_array_equal(tables["scores"], self.scores)
+        self.end(np.flatnonzero(ended), over)
+
+    def end(self, rows: np.ndarray, over: np.ndarray) -> None:
+        """Checks which episodes are over, and deals the next hands."""
+        tables, target = self.tables, self.rules.target
+        played = ~np.isin(tables["ending"][rows], (DEAD, TRUNCATED))
+        if not self.match:
+            finished = np.ones(rows.size, dtype=bool)
+        elif target is None:
+            finished = played
         else:
-            assert (over[again] == engine.EPISODE_ENDED).all()
-            scores[again] = 0
-        engine.deal(tables, again)
-        np.testing.assert_array_equal(tables["scores"], scores)
-        assert (tables["scores"].max(axis=1) < rules.target).all() or not match
+            finished = tables["scores"][rows].max(axis=1) >= target
+            np.testing.assert_array_equal(tables["match_winner"][rows] != NOBODY, finished)
+        if self.match:
+            winner = tables["match_winner"][rows[finished]]
+            np.testing.assert_array_equal(winner, tables["winner"][rows[finished]])
+        np.testing.assert_array_equal(over[rows], np.where(finished, engine.EPISODE_ENDED, engine.HAND_ENDED))
+        self.scores[rows[finished]] = 0
+        before = {field: tables[field].copy() for field in RESULT}
+        engine.deal(tables, rows)
+        for field in RESULT:
+            np.testing.assert_array_equal(tables[field], before[field], err_msg=field)
+        np.testing.assert_array_equal(tables["scores"], self.scores)
+        assert (tables["match_winner"] == NOBODY).all()
+
+
+@pytest.mark.parametrize("match", [False, True])
+@pytest.mark.parametrize("name", GAMES)
+def test_what_holds_at_every_table(name: str, match: bool) -> None:
+    """Cards are conserved, points sum to zero, somebody can always move, and the last result stays."""
+    watched = Watched(GAMES[name][0], 11, 16, match)
+    for _ in range(100):
+        watched.step()
+    assert watched.tables["hand_number"].sum() > 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(any_rules(), any_seed, st.booleans())
+def test_what_holds_under_any_rules(rules: Rules, seed: int, match: bool) -> None:
+    """The same, and that every hand comes to an end before its record is full."""
+    watched = Watched(rules, seed, 3, match)
+    for _ in range(MAX_MOVES):
+        if (watched.tables["hand_number"] > 0).all():
+            break
+        watched.step()
+    else:
+        raise AssertionError("a hand without end")
+
+
+def assert_mask_is_what_is_accepted(tables: np.ndarray) -> int:
+    """Tries every action, and some that do not exist, at every table.
+
+    Returns:
+        How many knocks were refused only because the card may not be thrown in this turn.
+    """
+    refused_knocks = 0
+    masks = engine.legal(tables)
+    assert masks.dtype == np.int8
+    num_actions = masks.shape[1]
+    for row in range(tables.size):
+        legal = np.flatnonzero(masks[row]).tolist()
+        assert set(masks[row].tolist()) <= {0, 1}
+        assert legal == engine.legal_actions(tables, row)
+        assert bool(legal) == (tables["phase"][row] != OVER)
+        table = tables[row : row + 1]
+        before = table.tobytes()
+        for action in (*range(-2, num_actions + 2), -(2**62), 2**62):
+            if action == engine.NO_ACTION:
+                continue
+            if action in legal:
+                after = table.copy()
+                engine.step(after, [action])
+                assert after["num_moves"] == table["num_moves"] + 1
+                assert after["moves"][0, table["num_moves"][0]] == action
+                continue
+            with pytest.raises(IllegalAction) as caught:
+                engine.step(table, [action])
+            assert (caught.value.table, caught.value.action) == (0, action)
+            assert caught.value.legal == tuple(legal)
+            assert caught.value.seat == (table["mover"][0] if legal else NOBODY)
+            # Little enough would be left, but this card may not be thrown.
+            if legal and table["taken"][0] != NO_CARD and action == KNOCK + table["taken"][0]:
+                left = reference.deadwood(int(movers_hands(table)[0]) & ~(1 << int(table["taken"][0])))
+                refused_knocks += left <= table["limit"][0]
+        assert table.tobytes() == before
+    return refused_knocks
+
+
+def some_of_each_kind(rules: Rules, seed: int, each: int) -> np.ndarray:
+    """Returns tables in every phase that comes up, and among those with a taken card such as it may help to knock."""
+    tables = engine.new_tables(rules, 32, seed=seed, match=True)
+    rng = np.random.default_rng(seed)
+    eager, wild = rng.choice([0.0, 0.3, 1.0], size=32), rng.choice([0.1, 3.0, 30.0], size=32)
+    habit = rng.choice([CAREFUL, CAREFUL, TAKES, SWAPS], size=32)
+    found: dict[tuple[int, ...], list[np.ndarray]] = {}
+    for _ in range(120):
+        without_taken = movers_hands(tables) & ~np.where(
+            tables["taken"] >= 0, np.uint64(1) << np.maximum(tables["taken"], 0).astype(np.uint64), np.uint64(0)
+        )
+        small = np.bitwise_count(without_taken) <= 10
+        knocks = small & (melds.deadwood(np.where(small, without_taken, 0)) <= tables["limit"])
+        kinds = [tables["phase"], tables["taken"] >= 0, (tables["taken"] >= 0) & knocks]
+        for row in rng.permutation(32)[:12]:
+            kind = found.setdefault(tuple(int(column[row]) for column in kinds), [])
+            if len(kind) < each and (not kind or rng.random() < 0.2):
+                kind.append(tables[row : row + 1].copy())
+        engine.deal(tables, np.flatnonzero(tables["phase"] == OVER))
+        engine.step(tables, choose(tables, rng, eager, wild, habit))
+    return np.concatenate([table for kind in found.values() for table in kind])
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_mask_is_what_is_accepted(name: str) -> None:
     """In all kinds of positions."""
     rules, _ = GAMES[name]
-    refused_knocks = 0
-    for num_moves in (0, 1, 8, 19, 30, 41, 52):
-        tables = position(rules, num_moves, num_moves, size=12, match=num_moves % 2 == 0)
-        # Half of those that may take the top card do, whether it helps or not.
-        takes = (engine.legal(tables)[:, TAKE] != 0) & (np.arange(tables.size) % 2 == 0)
-        engine.step(tables, np.where(takes, TAKE, engine.NO_ACTION))
-        masks = engine.legal(tables)
-        assert masks.dtype == np.int8
-        for row in range(tables.size):
-            legal = np.flatnonzero(masks[row]).tolist()
-            assert set(masks[row].tolist()) <= {0, 1}
-            assert legal == engine.legal_actions(tables, row)
-            assert bool(legal) == (tables["phase"][row] != OVER)
-            table = tables[row : row + 1]
-            before = table.tobytes()
-            for action in (*range(NUM_ACTIONS), -2, -(2**62), NUM_ACTIONS, 255, 2**62):
-                if action in legal:
-                    after = table.copy()
-                    engine.step(after, [action])
-                    assert after["num_moves"] == table["num_moves"] + 1
-                    assert after["moves"][0, table["num_moves"][0]] == action
-                    continue
-                with pytest.raises(IllegalAction) as caught:
-                    engine.step(table, [action])
-                assert (caught.value.table, caught.value.action) == (0, action)
-                assert caught.value.legal == tuple(legal)
-                assert caught.value.seat == (table["mover"][0] if legal else NOBODY)
-                # Little enough would be left, but this card may not be thrown.
-                if table["taken"][0] != NO_CARD and action == KNOCK + table["taken"][0]:
-                    left = reference.deadwood(int(movers_hands(table)[0]) & ~(1 << int(table["taken"][0])))
-                    refused_knocks += left <= table["limit"][0]
-            assert table.tobytes() == before
+    refused_knocks = assert_mask_is_what_is_accepted(some_of_each_kind(rules, 6, 2 if rules.manual else 6))
     if rules.rediscard:
         assert refused_knocks == 0
     elif name in PRESETS:
         assert refused_knocks > 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(any_rules(), any_seed, st.integers(0, 80), st.booleans())
+def test_mask_is_what_is_accepted_under_any_rules(rules: Rules, seed: int, num_moves: int, match: bool) -> None:
+    assert_mask_is_what_is_accepted(position(rules, seed, num_moves, size=2, match=match))
+
+
+@pytest.mark.parametrize("name", [*PRESETS, "by-hand"])
+@pytest.mark.parametrize("num_hands", [200, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_masks_e16_of_many_random_hands(name: str, num_hands: int) -> None:
+    """The mover can always move, what it plays is accepted, and what is masked refused; the other seat has no move."""
+    rules, _ = GAMES[name]
+    tables = engine.new_tables(rules, num_hands, seed=16)
+    rng = np.random.default_rng(16)
+    turn = 0
+    while (tables["phase"] != OVER).any():
+        rows = np.flatnonzero(tables["phase"] != OVER)
+        tables, masks = tables[rows], engine.legal(tables[rows])
+        assert masks.dtype == np.int8
+        assert masks.shape == (rows.size, rules.num_actions)
+        assert masks.any(axis=1).all()
+        assert not view.look(tables, 1 - tables["mover"])[1].any()
+        np.testing.assert_array_equal(view.look(tables, tables["mover"])[1], masks)
+        actions = at_random(tables, 0, turn)
+        for row in rng.integers(rows.size, size=2):
+            refused = actions.copy()
+            refused[row] = rng.choice(np.flatnonzero(masks[row] == 0))
+            with pytest.raises(IllegalAction) as caught:
+                engine.step(tables, refused)
+            assert caught.value.table == row
+            assert caught.value.legal == tuple(np.flatnonzero(masks[row]))
+        engine.step(tables, actions)
+        ended = tables[tables["phase"] == OVER]
+        for seat in range(2):
+            assert not ended.size or not view.look(ended, seat)[1].any()
+        turn += 1
 
 
 @settings(max_examples=60, deadline=None)
@@ -477,8 +792,10 @@ def test_illegal_action_messages() -> None:
     tables = engine.new_tables("cardpuzzle", 1)
     with pytest.raises(IllegalAction, match="'discard TD' \\(action 38\\) in phase 'offer'; legal: pass, take$"):
         engine.step(tables, [38])
-    with pytest.raises(IllegalAction, match="action 108, which does not exist, in phase"):
+    with pytest.raises(IllegalAction, match="'meld AH AD AC' \\(action 108\\) in phase 'offer'; legal: pass, take$"):
         engine.step(tables, [108])
+    with pytest.raises(IllegalAction, match="action 449, which does not exist, in phase"):
+        engine.step(tables, [449])
     tables["phase"] = OVER
     with pytest.raises(IllegalAction, match="table 0: 'draw' .* is illegal: the hand is over; deal or reset first"):
         engine.step(tables, [DRAW])
@@ -497,16 +814,13 @@ def test_illegal_action_crosses_processes() -> None:
 
 
 @pytest.mark.parametrize("match", [False, True])
-@pytest.mark.parametrize("name", ["cardpuzzle", "plus20-oklahoma", "fives"])
+@pytest.mark.parametrize("name", ["cardpuzzle", "plus20-oklahoma", "fives", "no-limit-by-hand"])
 def test_batch_size_changes_nothing(name: str, match: bool) -> None:
     """The same tables, whichever others are played beside them: deals, dealers, every move and every hand after."""
     rules, _ = GAMES[name]
 
     def played(first: int, size: int) -> np.ndarray:
-        tables = engine.new_tables(rules, size, seed=5, first=first, match=match)
-        for turn in range(60):
-            engine.step(tables, at_random(tables, first, turn), redeal=True)
-        return tables
+        return played_at_random(rules, 5, first, size, 60, match)
 
     np.testing.assert_array_equal(
         engine.new_tables(rules, 1024, seed=5)["deck"][7:14], engine.new_tables(rules, 7, seed=5, first=7)["deck"]
@@ -517,6 +831,14 @@ def test_batch_size_changes_nothing(name: str, match: bool) -> None:
         assert_same(whole[first : first + 7], played(first, 7))
     for first in (0, 1, 500, 1023):
         assert_same(whole[first : first + 1], played(first, 1))
+
+
+@settings(max_examples=30, deadline=None)
+@given(any_game, any_seed, st.booleans(), st.integers(0, 120))
+def test_batch_size_changes_nothing_under_any_rules(rules: Rules, seed: int, match: bool, num_moves: int) -> None:
+    whole = played_at_random(rules, seed, 0, 6, num_moves, match)
+    for first, size in ((0, 1), (2, 3), (5, 1)):
+        assert_same(whole[first : first + size], played_at_random(rules, seed, first, size, num_moves, match))
 
 
 def test_seeds_and_table_numbers() -> None:
@@ -628,9 +950,10 @@ def test_redeal_is_step_and_deal(match: bool) -> None:
 def test_results_are_written_where_asked() -> None:
     tables = engine.new_tables("cardpuzzle", 3)
     points, over = np.full((3, 2), 9, dtype=np.int32), np.full(3, 9, dtype=np.int8)
-    mask = np.full((3, NUM_ACTIONS), 9, dtype=np.int8)
-    assert engine.legal(tables, mask) is mask
-    assert np.flatnonzero(mask[0]).tolist() == [PASS, TAKE]
+    for number, rules in ((NUM_ACTIONS, "cardpuzzle"), (NUM_MANUAL_ACTIONS, "eaai")):
+        mask = np.full((3, number), 9, dtype=np.int8)
+        assert engine.legal(engine.new_tables(rules, 3), mask) is mask
+        assert np.flatnonzero(mask[0]).tolist() == [PASS, TAKE]
     got = engine.step(tables, [PASS, TAKE, engine.NO_ACTION], points=points, over=over)
     assert got[0] is points
     assert got[1] is over
@@ -901,18 +1224,9 @@ def test_no_tables(size: int) -> None:
         engine.new_tables("cardpuzzle", size)
 
 
-def test_rules_that_are_not_played_yet() -> None:
-    for changes in (
-        {"wall": "knock"},
-        {"knocker_melds": "manual"},
-        {"layoffs": "manual"},
-        {"layoffs": "ascending"},
-        {"swap_cap": 3},
-        {"take_cap": 50},
-    ):
-        (field, value), *_ = changes.items()
-        with pytest.raises(ValueError, match=f"rules: {field}={value!r} is not played yet; expected"):
-            engine.new_tables(preset("cardpuzzle", **changes), 1)
+def test_rules_by_name() -> None:
+    tables = engine.new_tables("plus20:target=50,layoffs=manual", 1)
+    assert tables["rules"] == preset("plus20", target=50, layoffs="manual").record()
     with pytest.raises(ValueError, match="'poker' is no preset; expected one of cardpuzzle, luciano"):
         engine.new_tables("poker", 1)
 
@@ -933,6 +1247,7 @@ def test_nothing_is_written_into_an_array_that_does_not_fit() -> None:
         np.zeros((3, 50), np.int8),
         np.zeros((2, NUM_ACTIONS), np.int8),
         np.zeros((3, NUM_ACTIONS), np.float64),
+        np.zeros((3, NUM_MANUAL_ACTIONS), np.int8),  # of rules under which players lay melds
     ]
     for out in wrong:
         with pytest.raises(ValueError, match="expected a contiguous, writeable array of int8"):

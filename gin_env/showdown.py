@@ -8,7 +8,7 @@ limit, and the defender may always pass.
 
 from gin_env._compile import count, kernel, lowest, write_cards
 from gin_env.actions import BIG_GIN, LAYOFF, MAX_MELDS, MELD, MELDS, NUM_MELDS, PASS
-from gin_env.cards import NUM_CARDS, NUM_RANKS
+from gin_env.cards import NO_CARD, NUM_CARDS, NUM_RANKS
 from gin_env.melds import INT_POINTS, arrange_hand, bit, defend_hand, is_run, least_deadwood, rank_cards
 from gin_env.rules import CODES
 from gin_env.tables import (
@@ -191,6 +191,9 @@ def answer(t):
     if rules.manual:
         t.known[t.knocking] = t.hands[t.knocking]
         t.mover = 1 - t.knocking
+        # The turn of a big gin was not ended by a throw.
+        t.taken = NO_CARD
+        t.drawn = NO_CARD
         if rules.layoffs == _MANUAL and declared(t) == KNOCKED:
             t.phase = LAY_OFF
             return GOING_ON

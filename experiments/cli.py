@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from experiments.fuzz import FuzzResult
     from gin_env.record import Record
 
 RECIPES = Path(__file__).parent / "recipes"
@@ -47,6 +48,7 @@ commands:
   rules           print the rules of a preset, or of your own
   docs            print the reference pages in docs/
   bench engine    measure decisions per second, side by side with other libraries
+  fuzz            play random rules at random and check every invariant of the engine
 
 `ginrummy COMMAND --help` tells the options of each. For example:
   ginrummy train ppo --recipe quick --run runs/quick
@@ -79,7 +81,7 @@ def main(args: Sequence[str] | None = None) -> int:
         args: The words after ``ginrummy``; by default those the process was started with.
 
     Returns:
-        The exit status: 0, 2 after an error, or 130 after Ctrl-C.
+        The exit status: 0, 1 if `fuzz` found something, 2 after an error, or 130 after Ctrl-C.
 
     Raises:
         SystemExit: From an option that is wrong (status 2), or after a help text (0).
@@ -573,6 +575,78 @@ def bench_engine(words: list[str]) -> None:
     _tell(result, wanted["json"], wanted["out"], lambda console: print_bench(result, console))
 
 
+def fuzz(words: list[str]) -> None:
+    """Plays random rules."""
+    import tyro
+
+    def arguments(
+        minutes: float = 1.0,
+        seed: int | None = None,
+        rules: Annotated[str | None, tyro.conf.arg(metavar="RULES")] = None,
+        json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Play random rules at random, and check every invariant of the engine at every step.
+
+        Each trial draws rules, table sizes, deals and choices from its seed; the next trial has the next seed. The
+        first check that fails ends it with exit status 1 and the command that shows it again. Ctrl-C ends it with the
+        summary so far.
+
+        Args:
+            minutes: For how long. The trial in progress is finished.
+            seed: Of the first trial; by default a new one each time.
+            rules: What to play in each trial: a preset, alone or with changes (plus20:oklahoma=true,target=50), or a
+                TOML file. By default random rules.
+            json: Write a summary to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "fuzz", words)
+
+    import secrets
+
+    from rich.console import Console
+
+    from experiments import fuzz as fuzzing
+    from experiments.files import write_json
+    from gin_env.rules import as_rules
+
+    seed = secrets.randbits(32) if wanted["seed"] is None else wanted["seed"]
+    rules = None if wanted["rules"] is None else as_rules(wanted["rules"])
+    with _time_bar(60 * wanted["minutes"]) as progress:
+        result = fuzzing.fuzz(wanted["minutes"], seed, rules, progress)
+    if wanted["json"] is not None:
+        write_json(wanted["json"], result.to_json())
+    Console().print(result.summary(), highlight=False, markup=False, soft_wrap=True)
+    if result.failure is not None:
+        raise _Failure(f"a check failed; see it again with: {result.failure.command}", 1)
+    if result.interrupted:
+        raise _Failure("interrupted", 130)
+
+
+@contextmanager
+def _time_bar(seconds: float) -> Iterator[Callable[["FuzzResult"], None]]:
+    """A progress bar on stderr, where that is a terminal; yields the callback of `experiments.fuzz.fuzz`."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[text]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("getting ready (the first time on a machine it compiles)", total=None, text="")
+
+        def progress(result: "FuzzResult") -> None:
+            rate = f"{result.hands_per_second:,.0f} hands a second"
+            text = f"{result.report.hands:,} hands, {result.rule_sets:,} rule sets, {rate}"
+            bar.update(task, description="fuzzing", completed=min(result.seconds, seconds), total=seconds, text=text)
+
+        yield progress
+
+
 def _tell(data: dict[str, Any], as_json: bool, out: Path | None, show: Callable[["Console"], None]) -> None:
     """Prints a result as JSON or for people, and writes it to a file if one is named."""
     from rich.console import Console
@@ -597,6 +671,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "rules": rules,
     "docs": docs,
     "bench engine": bench_engine,
+    "fuzz": fuzz,
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,226 @@
+"""Random rules, random play, every invariant: `gin_env.testing.check_rules` for as long as one likes.
+
+A trial is a pure function of its seed: the rules (unless they are given), the number of tables and of hands, the deals
+and the choices. So a failure is told by its rules and its seed, and the same two show it again.
+"""
+
+import contextlib
+import dataclasses
+import shlex
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from gin_env.rules import MAX_HAND_SIZE, PRESETS, Rules
+from gin_env.testing import ConformanceError, Report, check_rules
+
+# Of a trial: now and then single tables and odd batches, mostly some that are large enough to be fast.
+TABLES = (1, 2, 7, 33, 100, 128, 128, 256, 256, 512)
+LEAST_HANDS = 24
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """A trial in which a check failed.
+
+    Attributes:
+        rules: The rules as text (`gin_env.rules.Rules.text`).
+        seed: Of the trial.
+        check: Name of the check, or of an exception that is no failed check.
+        message: What was found, and how the table came there; or a traceback.
+    """
+
+    rules: str
+    seed: int
+    check: str
+    message: str
+
+    @property
+    def command(self) -> str:
+        """The command that shows it again."""
+        return f"ginrummy fuzz --rules {shlex.quote(self.rules)} --seed {self.seed}"
+
+
+@dataclasses.dataclass(frozen=True)
+class FuzzResult:
+    """What was tried.
+
+    Attributes:
+        seed: Of the first trial; the others follow.
+        trials: Trials that ended.
+        rule_sets: Different rules among them.
+        seconds: By the clock.
+        report: Hands, decisions, phases and endings.
+        failure: The trial that failed, which is the last one.
+        interrupted: Whether Ctrl-C ended it.
+    """
+
+    seed: int
+    trials: int
+    rule_sets: int
+    seconds: float
+    report: Report
+    failure: Failure | None = None
+    interrupted: bool = False
+
+    @property
+    def hands_per_second(self) -> float:
+        """Hands a second."""
+        return self.report.hands / self.seconds if self.seconds else 0.0
+
+    def summary(self) -> str:
+        """Says what was tried and found."""
+        report = self.report
+        lines = [
+            f"{report.hands:,} hands ({report.decisions:,} decisions), {self.rule_sets:,} rule sets, seeds from "
+            f"{self.seed} on, {self.seconds:.0f} seconds, {self.hands_per_second:,.0f} hands a second"
+        ]
+        for name, counts in (("decisions", report.phases), ("endings", report.endings)):
+            if counts:
+                lines.append(f"{name}: " + ", ".join(f"{key} {number:,}" for key, number in counts.most_common()))
+        if self.failure is None:
+            lines.append("interrupted; nothing was wrong so far" if self.interrupted else "nothing was wrong")
+        else:
+            lines += [f"FAILED under {self.failure.rules} with seed {self.failure.seed}", self.failure.message.rstrip()]
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the result as plain values."""
+        return {
+            "seed": self.seed,
+            "trials": self.trials,
+            "rule_sets": self.rule_sets,
+            "seconds": self.seconds,
+            "hands": self.report.hands,
+            "decisions": self.report.decisions,
+            "hands_per_second": self.hands_per_second,
+            "phases": dict(self.report.phases),
+            "endings": dict(self.report.endings),
+            "interrupted": self.interrupted,
+            "failure": self.failure and dataclasses.asdict(self.failure) | {"command": self.failure.command},
+        }
+
+
+def random_rules(rng: Random) -> Rules:
+    """Returns rules that can be played: a preset with a few changes, or with nearly everything changed."""
+    base = rng.choice(list(PRESETS.values()))
+    share = rng.choice((0.1, 0.3, 0.6, 1.0))  # of the fields that change
+    changes = {name: value for name, value in _random_fields(rng).items() if rng.random() < share}
+    fields = base.to_dict() | changes
+    # What does not fit together is given up, one way or the other.
+    if not fields["oklahoma"]:
+        fields["double_spades"] = "no"
+    if not fields["rediscard"]:
+        fields["swap_cap"] = None
+    if fields["defender_melds"] == "manual" and fields["layoffs"] == "best":
+        fields["layoffs"] = rng.choice(("ascending", "manual"))
+    if fields["ranks"] * fields["suits"] < 6:  # two hands of two, an upcard and a card to draw
+        fields["ranks"] = 6
+    cards = fields["ranks"] * fields["suits"]
+    fields["hand_size"] = min(fields["hand_size"], (cards - 2) // 2)
+    fields["stock_floor"] = min(fields["stock_floor"], cards - 2 * fields["hand_size"] - 2)
+    return Rules.from_dict(fields)
+
+
+def _random_fields(rng: Random) -> dict[str, Any]:
+    """Returns a value for every field but the name, whether they fit together or not."""
+    bonus = (0, 1, 10, 20, 25, 50, 1000)
+    return {
+        "ranks": rng.choice((rng.randint(3, 13), 13)),
+        "suits": rng.choice((rng.randint(1, 4), 4)),
+        "hand_size": rng.choice((rng.randint(2, MAX_HAND_SIZE), MAX_HAND_SIZE)),
+        "knock_limit": rng.choice((0, rng.randint(1, 15), rng.randint(0, 100))),
+        "oklahoma": rng.random() < 0.5,
+        "double_spades": rng.choice(("no", "deadwood", "all")),
+        "gin_bonus": rng.choice(bonus),
+        "big_gin_bonus": rng.choice((None, *bonus)),
+        "undercut_bonus": rng.choice(bonus),
+        "tie": rng.choice(("undercut", "nothing")),
+        "rediscard": rng.random() < 0.5,
+        "first_dealer": rng.choice(("random", 0, 1)),
+        "next_dealer": rng.choice(("alternate", "winner", "same")),
+        "stock_floor": rng.choice((0, 2, rng.randint(0, 10))),
+        "wall": rng.choice(("dead", "knock")),
+        "draw_cap": rng.choice((1, rng.randint(2, 40), 200)),
+        "swap_cap": rng.choice((None, 1, 2, rng.randint(3, 20))),
+        "take_cap": rng.choice((None, 1, rng.randint(2, 60), 1000)),
+        "knocker_melds": rng.choice(("auto", "manual")),
+        "layoffs": rng.choice(("best", "ascending", "manual")),
+        "defender_melds": rng.choice(("auto", "manual")),
+        "target": rng.choice((None, 1, 50, 100, rng.randint(1, 1000), 1_000_000)),
+    }
+
+
+def trial(seed: int, rules: Rules | None = None) -> tuple[Rules, Report | Failure]:
+    """Plays one trial.
+
+    Args:
+        seed: Decides everything.
+        rules: What to play; by default that, too, is random.
+
+    Returns:
+        The rules that were played, and what was seen or what failed.
+    """
+    rules = rules or random_rules(Random(f"{seed} rules"))
+    rng = Random(f"{seed} sizes")
+    tables = rng.choice(TABLES)
+    hands = max(2 * tables, LEAST_HANDS)
+    try:
+        return rules, check_rules(rules, hands=hands, seed=seed, tables=tables)
+    except ConformanceError as error:
+        return rules, Failure(rules.text, seed, error.check, str(error))
+    except Exception as error:  # the engine should not raise, whatever it is
+        return rules, Failure(rules.text, seed, type(error).__name__, traceback.format_exc())
+
+
+def _warm_up() -> None:
+    """Compiles what a trial needs, which the time is not for."""
+    with contextlib.suppress(Exception):  # what is wrong is for the trials to find and to tell
+        check_rules("openspiel", hands=1, tables=1)
+
+
+def fuzz(
+    minutes: float,
+    seed: int,
+    rules: Rules | None = None,
+    progress: Callable[[FuzzResult], None] | None = None,
+) -> FuzzResult:
+    """Plays trials until the time is over, one fails or somebody presses Ctrl-C.
+
+    Args:
+        minutes: For how long; the trial in progress is finished, and there is at least one.
+        seed: Of the first trial; the next has the next number.
+        rules: What to play; by default each trial has random rules.
+        progress: Called with the result so far after each trial.
+
+    Raises:
+        ValueError: If the time is not positive or the seed is out of range.
+    """
+    if not 0 < minutes < float("inf"):
+        raise ValueError(f"minutes is {minutes}; expected more than 0")
+    if not 0 <= seed < 1 << 62:
+        raise ValueError(f"seed is {seed}; expected 0 to 2**62 - 1")
+    _warm_up()
+    start = time.perf_counter()
+    seen: set[str] = set()
+    result = FuzzResult(seed, 0, 0, 0.0, Report(0, 0, Counter(), Counter()))
+    try:
+        while not result.failure and (not result.trials or result.seconds < 60 * minutes):
+            played, outcome = trial(seed + result.trials, rules)
+            seen.add(played.fingerprint)
+            result = dataclasses.replace(
+                result,
+                trials=result.trials + 1,
+                rule_sets=len(seen),
+                seconds=time.perf_counter() - start,
+                report=result.report if isinstance(outcome, Failure) else result.report + outcome,
+                failure=outcome if isinstance(outcome, Failure) else None,
+            )
+            if progress is not None:
+                progress(result)
+    except KeyboardInterrupt:
+        result = dataclasses.replace(result, seconds=time.perf_counter() - start, interrupted=True)
+    return result

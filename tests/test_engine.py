@@ -784,7 +784,11 @@ def test_bad_action_changes_no_table_of_the_batch() -> None:
         names = ", ".join(action_name(action) for action in legal)
         phase = PHASES[tables["phase"][row]]
         expected = f"table {row}: seat {seat} may not play 'pass' (action 0) in phase {phase!r}; legal: {names}"
-        assert str(error) == expected
+        assert str(error) == f"{expected}\nto reproduce: {error.record}"
+        # And it does.
+        *_, again = engine.replay(error.record)
+        for name in ("phase", "mover", "hands", "pile", "stock_at", "declined"):
+            np.testing.assert_array_equal(again[name][0], tables[name][row])
     engine.step(tables, good)
 
 

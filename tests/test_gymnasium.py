@@ -210,7 +210,7 @@ def test_render_without_a_mode_says_so() -> None:
         ({"opponent": "no_such_module:greedy"}, "no function make"),
         ({"opponent": "json:greedy"}, "no function make"),
         ({"opponent": "agents:nobody"}, "is no agent"),
-        ({"opponent": object()}, "no method act"),
+        ({"opponent": 7}, "no method act"),
         ({"illegal": "ignore"}, "'raise' or 'terminate'"),
         ({"illegal": "terminate", "illegal_penalty": -1.0}, "0 or more"),
         ({"render_mode": "human"}, "expected None, 'ansi' or 'rgb_array'"),

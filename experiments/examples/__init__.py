@@ -1,0 +1,1 @@
+"""Short programs that show one thing each: ``python -m experiments.examples.NAME``."""

@@ -120,7 +120,15 @@ def _index() -> str:
         ((f"[{name}](rules/{name}.md)", source.game, source.title) for name, source in SOURCES.items()),
     )
     return f"""
-# gin-env: reference
+# gin-env
+
+## Guide
+
+- [Quickstart](guide/quickstart.md): play, train, measure.
+- [Environments](guide/environments.md): every front door, with spaces, seeds and resets.
+- [Coming from PettingZoo, RLCard, OpenSpiel](guide/coming-from.md): what differs.
+
+## Reference
 
 What the numbers mean. These pages are printed from the code, and a test keeps them so.
 

@@ -17,6 +17,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -220,25 +221,7 @@ class Rules:
         Raises:
             ValueError: If the row holds no rules that can be played.
         """
-        fields: dict[str, Any] = {}
-        for name, kind in get_type_hints(cls).items():
-            if name == "name":
-                continue
-            code = int(row[name])
-            choices = get_args(kind)
-            if get_origin(kind) is Literal:
-                words = [word for word in choices if CODES.get(word, word) == code]
-                if not words:
-                    raise ValueError(f"rules: {name} is coded as {code}, which stands for none of {choices}")
-                fields[name] = words[0]
-            elif type(None) in choices and code < 0:
-                fields[name] = None
-            else:
-                fields[name] = bool(code) if kind is bool else code
-        rules = cls.from_dict(fields)
-        # The shortest text; of two presets as near, the first.
-        nearest = min(PRESETS, key=lambda name: len(_changes(rules, PRESETS[name])))
-        return dataclasses.replace(rules, name=nearest)
+        return _from_numbers(row.item())
 
 
 # How kernels read the words.
@@ -382,6 +365,31 @@ def _changes(rules: Rules, base: Rules) -> list[str]:
     """The fields in which rules differ from others, the name apart."""
     names = [field.name for field in dataclasses.fields(Rules) if field.name != "name"]
     return [name for name in names if getattr(rules, name) != getattr(base, name)]
+
+
+@lru_cache(maxsize=1024)  # it takes long, and every refusal and every record asks it of the rules of one table
+def _from_numbers(numbers: tuple[int, ...]) -> Rules:
+    """Returns the rules of a row of `RULES_DTYPE`, given as numbers."""
+    row = dict(zip(RULES_DTYPE.names or (), numbers, strict=True))
+    fields: dict[str, Any] = {}
+    for name, kind in get_type_hints(Rules).items():
+        if name == "name":
+            continue
+        code = row[name]
+        choices = get_args(kind)
+        if get_origin(kind) is Literal:
+            words = [word for word in choices if CODES.get(word, word) == code]
+            if not words:
+                raise ValueError(f"rules: {name} is coded as {code}, which stands for none of {choices}")
+            fields[name] = words[0]
+        elif type(None) in choices and code < 0:
+            fields[name] = None
+        else:
+            fields[name] = bool(code) if kind is bool else code
+    rules = Rules.from_dict(fields)
+    # The shortest text; of two presets as near, the first.
+    nearest = min(PRESETS, key=lambda name: len(_changes(rules, PRESETS[name])))
+    return dataclasses.replace(rules, name=nearest)
 
 
 def _read_value(text: str) -> Any:

@@ -50,6 +50,7 @@ from gin_env.actions import (
 )
 from gin_env.cards import CARD_POINTS, NO_CARD, NUM_CARDS, NUM_RANKS, cards_text, from_mask
 from gin_env.engine import EPISODE_ENDED, GOING_ON, HAND_ENDED, NO_ACTION, IllegalAction
+from gin_env.record import RecordError, table_record
 from gin_env.rules import Rules, as_rules
 from gin_env.spaces import observation_space
 from gin_env.tables import (
@@ -86,6 +87,7 @@ _U1 = np.uint64(1)
 _PLAY_STREAM, _STYLE_STREAM, _AGENT_STREAM = (1 << 62) + 1, (1 << 62) + 2, (1 << 62) + 3
 # Every so many steps the checks that play a position several times over.
 _SAMPLE_EVERY = 4
+_REFUSALS = 20  # actions that are tried at one table
 _BATCH_STEPS = 100  # of the check that the batch size changes nothing
 _STRAYS = 0.3  # share of the moves in a check of an agent that are not its own
 _CARDS = np.arange(NUM_CARDS)
@@ -98,7 +100,7 @@ class ConformanceError(AssertionError):
         check: Name of the check, such as "cards" or "illegal actions".
         problem: What is wrong.
         reproduce: A call that shows it again.
-        position: The table: its rules, deck and moves; empty where it is no single table.
+        position: The table and its record, which `gin_env.engine.replay` plays; empty where it is no single table.
     """
 
     def __init__(self, check: str, problem: str, reproduce: str, position: str = "") -> None:
@@ -153,7 +155,7 @@ def check_rules(rules: Rules | str, *, hands: int = 500, seed: int = 0, tables: 
     - views: what a seat cannot see changes nothing in its view, observation and mask; observations lie in their space;
     - results: melds and layoffs are valid, deadwood and points follow from them, points sum to zero;
     - deals: dealer, limit, scores and the ends of matches;
-    - batches: a table plays the same alone, among others, in another place, from a copy.
+    - batches: a table plays the same alone, among others, in another place, from a copy, from its record.
 
     Args:
         rules: Rules, or text as for `gin_env.rules.as_rules`.
@@ -439,13 +441,13 @@ class _Run:
     def story(self, tables: Tables, row: int) -> str:
         """Tells how a table came to where it is."""
         table = tables[row]
-        deck = [int(card) for card in table["deck"] if card != NO_CARD]
-        moves = [int(move) for move in table["moves"][: max(table["num_moves"], 0)]]
-        names = ", ".join(action_name(move) if 0 <= move < NUM_MANUAL_ACTIONS else str(move) for move in moves)
+        try:
+            line = table_record(tables, row).line()
+        except ValueError as error:  # something is wrong with the table
+            line = f"none can be written ({error})"
         return (
             f"table {row} of {tables.size}, hand {table['hand_number']}{' of matches' if self.match else ''}, "
-            f"phase {PHASES[table['phase']]!r}, seat {table['mover']} to move\n"
-            f"rules: {self.rules}\ndeck: {cards_text(deck)}\ndealer {table['dealer']}, moves: {names or 'none'}"
+            f"phase {PHASES[table['phase']]!r}, seat {table['mover']} to move\nrecord: {line}"
         )
 
 
@@ -487,6 +489,7 @@ class _RulesRun(_Run):
             for row, state in enumerate(over[ended].tolist()):
                 self.check_result(last, row)
                 self.check_match(last, row, state)
+            self.check_record(last, int(self.rng.integers(ended.size)))
         if sampled or ended.size:
             self.check_copies(before, actions, points, over)
         engine.deal(tables, ended)
@@ -810,6 +813,19 @@ class _RulesRun(_Run):
         if state != expected:
             self.fail("matches", f"the step says {state} of the episode; expected {expected}", tables, row)
 
+    def check_record(self, tables: Tables, row: int) -> None:
+        """The record of a hand (`gin_env.record`) plays to the same table."""
+        replayed = tables[:0]
+        try:
+            for replayed in engine.replay(table_record(tables, row).line()):  # noqa: B007
+                pass
+        except RecordError as error:
+            self.fail("records", f"the record of the hand cannot be played: {error}", tables, row)
+        # What was dealt before is no part of a record, and what lies above num_moves is stale.
+        for field in set(tables.dtype.names or ()) - {"key", "hand_number", "moves"}:
+            if (replayed[field][0] != tables[field][row]).any():
+                self.fail("records", f"the record of the hand leads to another {field!r}", tables, row)
+
     # ------------------------------------------------------------------------------------------------------- a deal
 
     def check_deal(self, rows: np.ndarray, last: Tables | None) -> None:
@@ -891,7 +907,7 @@ def _told(action: int) -> str:
 
 
 def _near_actions(one: Tables, rng: np.random.Generator) -> list[int]:
-    """Returns actions that a table might take by mistake: all with the mover's cards, and some others."""
+    """Returns some actions that a table might take by mistake, mostly with the mover's cards."""
     hand = int(one["hands"][0, one["mover"][0]])
     cards = [*from_mask(hand), *rng.integers(NUM_CARDS, size=2).tolist()]
     actions = [PASS, DRAW, TAKE, BIG_GIN, -2, engine.num_actions(one), NUM_MANUAL_ACTIONS, 1 << 40]
@@ -899,7 +915,8 @@ def _near_actions(one: Tables, rng: np.random.Generator) -> list[int]:
     some = cards if one["rules"]["manual"][0] else cards[:1]
     actions += [LAYOFF + slot * NUM_CARDS + card for slot in range(MAX_MELDS) for card in some]
     actions += (MELD + np.flatnonzero((MELDS & ~np.uint64(hand)) == 0)).tolist()
-    return actions + rng.integers(NUM_MANUAL_ACTIONS, size=4).tolist()
+    actions += rng.integers(NUM_MANUAL_ACTIONS, size=4).tolist()
+    return [actions[place] for place in rng.permutation(len(actions))[:_REFUSALS]]
 
 
 # Written out once more, in plain Python, for the engine's own words for it are what is checked.

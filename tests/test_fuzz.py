@@ -165,7 +165,7 @@ def test_failure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     again = json.loads(path.read_text())
     assert again["trials"] == 1
     assert again["failure"]["check"] == failure["check"]
-    first = failure["message"].split("\nrules: ")[0]
+    first = failure["message"].split("\nrecord: ")[0]
     assert again["failure"]["message"].startswith(first)
 
 

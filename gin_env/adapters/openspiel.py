@@ -462,6 +462,11 @@ def _stories(view: np.void) -> Iterator[_Story]:
             yield _Teller(view, thrown=card).tell()
 
 
+def _draws_after(thrower: int) -> int:
+    """Returns who draws next from the stock with a player's card on the pile, or with the upcard that both refused."""
+    return 0 if thrower == DEALT else 1 - thrower
+
+
 class _Teller:
     """Makes up the course of a hand.
 
@@ -499,9 +504,9 @@ class _Teller:
             self.by.pop()
             if thrown is not None:
                 self.came = thrown
-            # As if the card thrown to knock had just come. From the pile, where the card below is the knocker's own:
-            # only the other's card on top of that was there to come from.
-            self.took = not self.pile or self.by[-1] == self.mover
+            # As if the card thrown to knock had just come. From the pile, where it was the other's turn to draw after
+            # the card below: only what the other threw on top of that was there to come from.
+            self.took = not self.pile or _draws_after(self.by[-1]) != self.mover
             shown = int(view["opponent_known"]) if self.mover != self.me else 0
         if self.took:
             self.pile.append(self.came)
@@ -581,10 +586,7 @@ class _Teller:
             upcard = kept[starter].pop() if kept[starter] else NO_CARD
         places = list(range(first, len(self.pile)))
         # Who throws first at each place: whoever did not throw the card below.
-        starters = {
-            place: self.by[0] if place == 0 else 0 if self.by[place - 1] == DEALT else 1 - self.by[place - 1]
-            for place in places
-        }
+        starters = {place: _draws_after(self.by[place - 1]) if place else self.by[0] for place in places}
         chains: dict[int, list[int]] = {}
         for place in places[1:]:
             final, card = self.by[place], self.pile[place]

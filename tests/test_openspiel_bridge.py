@@ -246,11 +246,13 @@ def check_imagined(state: Any, view: np.void) -> None:
     assert imagined.current_player() == player
     assert imagined.legal_actions() == state.legal_actions()
     assert imagined.observation_tensor(player) == state.observation_tensor(player)
-    names = ["current_phase", "discard_pile", "layed_melds", "layoffs", "knocked", "finished_layoffs", "upcard"]
+    names = ["current_phase", "discard_pile", "layed_melds", "knocked", "finished_layoffs", "upcard"]
     if view["phase"] < DECLARE:
         names.append("known_cards")
     for name in names:
         assert getattr(imagined, name)() == getattr(state, name)(), name
+    # A view does not tell in which order.
+    assert sorted(imagined.layoffs()) == sorted(state.layoffs())
 
 
 @pytest.mark.parametrize(
@@ -259,9 +261,9 @@ def check_imagined(state: Any, view: np.void) -> None:
         ({}, 20),
         ({"oklahoma": True}, 8),
         ({"hand_size": 7}, 8),
-        pytest.param({}, 2000, marks=pytest.mark.slow),
-        pytest.param({"oklahoma": True}, 400, marks=pytest.mark.slow),
-        pytest.param({"hand_size": 7}, 400, marks=pytest.mark.slow),
+        pytest.param({}, 600, marks=pytest.mark.slow),
+        pytest.param({"oklahoma": True}, 150, marks=pytest.mark.slow),
+        pytest.param({"hand_size": 7}, 150, marks=pytest.mark.slow),
     ],
     ids=str,
 )

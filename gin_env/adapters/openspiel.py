@@ -321,9 +321,9 @@ class OpenSpielAgent:
     cards filled in from those not seen, the lowest first; the bot is restarted and asked there.
 
     What the state shows of the position is as it was: the observation tensor, number for number, the hand, the pile
-    and its order, the opponent's cards that are known from being taken, melds and layoffs. Not carried over is what a
-    view does not tell: which discard was taken when (`prev_upcard`, `repeated_move`, `Draw upcard` in the history) and
-    the real hidden cards, so a bot that looks into those sees invented ones. Where OpenSpiel would refuse the
+    and its order, the cards that are known from being taken, melds and layoffs. Not carried over is what a view does
+    not tell: which discard was taken when (`prev_upcard`, `repeated_move`, the history), in which order cards were laid
+    off, and the real hidden cards, so a bot that looks into those sees invented ones. Where OpenSpiel would refuse the
     opponent's knock, for its inexact deadwood of eleven cards, the knock is told with another card thrown. Under
     Oklahoma the state is one of a game without, with the limit of the hand: which upcard has set it a view need not
     tell.

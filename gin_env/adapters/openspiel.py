@@ -321,9 +321,9 @@ class OpenSpielAgent:
     cards filled in from those not seen, the lowest first; the bot is restarted and asked there.
 
     What the state shows of the position is as it was: the observation tensor, number for number, the hand, the pile
-    and its order, the opponent's cards that are known from being taken, melds and layoffs. Not carried over is what a
-    view does not tell: which discard was taken when (`prev_upcard`, `repeated_move`, `Draw upcard` in the history) and
-    the real hidden cards, so a bot that looks into those sees invented ones. Where OpenSpiel would refuse the
+    and its order, the cards that are known from being taken, melds and layoffs. Not carried over is what a view does
+    not tell: which discard was taken when (`prev_upcard`, `repeated_move`, the history), in which order cards were laid
+    off, and the real hidden cards, so a bot that looks into those sees invented ones. Where OpenSpiel would refuse the
     opponent's knock, for its inexact deadwood of eleven cards, the knock is told with another card thrown. Under
     Oklahoma the state is one of a game without, with the limit of the hand: which upcard has set it a view need not
     tell.
@@ -462,6 +462,11 @@ def _stories(view: np.void) -> Iterator[_Story]:
             yield _Teller(view, thrown=card).tell()
 
 
+def _draws_after(thrower: int) -> int:
+    """Returns who draws next from the stock with a player's card on the pile, or with the upcard that both refused."""
+    return 0 if thrower == DEALT else 1 - thrower
+
+
 class _Teller:
     """Makes up the course of a hand.
 
@@ -499,9 +504,9 @@ class _Teller:
             self.by.pop()
             if thrown is not None:
                 self.came = thrown
-            # As if the card thrown to knock had just come. From the pile, where the card below is the knocker's own:
-            # only the other's card on top of that was there to come from.
-            self.took = not self.pile or self.by[-1] == self.mover
+            # As if the card thrown to knock had just come. From the pile, where it was the other's turn to draw after
+            # the card below: only what the other threw on top of that was there to come from.
+            self.took = not self.pile or _draws_after(self.by[-1]) != self.mover
             shown = int(view["opponent_known"]) if self.mover != self.me else 0
         if self.took:
             self.pile.append(self.came)
@@ -581,10 +586,7 @@ class _Teller:
             upcard = kept[starter].pop() if kept[starter] else NO_CARD
         places = list(range(first, len(self.pile)))
         # Who throws first at each place: whoever did not throw the card below.
-        starters = {
-            place: self.by[0] if place == 0 else 0 if self.by[place - 1] == DEALT else 1 - self.by[place - 1]
-            for place in places
-        }
+        starters = {place: _draws_after(self.by[place - 1]) if place else self.by[0] for place in places}
         chains: dict[int, list[int]] = {}
         for place in places[1:]:
             final, card = self.by[place], self.pile[place]

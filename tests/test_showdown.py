@@ -394,7 +394,7 @@ DECLARED = ["meld 7D 7C 7S", "meld 9H TH JH", "meld 3S 4S 5S", "pass"]
             "seat 1 may not play 'meld 7H 8H 9H' .* in phase 'lay-off'; legal: pass, layoff 7H 1",
         ),
         (DECLARED, "layoff 7H 2", "seat 1 may not play 'layoff 7H 2' .* in phase 'lay-off'; legal: pass, layoff 7H 1"),
-        ([*DECLARED, "pass"], "layoff 7H 1", "seat 1 may not play 'layoff 7H 1' .* in phase 'defend'; legal: pass$"),
+        ([*DECLARED, "pass"], "layoff 7H 1", "seat 1 may not play 'layoff 7H 1' .* in phase 'defend'; legal: pass\n"),
         ([*DECLARED, "pass", "pass"], "pass", "'pass' .* is illegal: the hand is over; deal or reset first"),
     ],
 )

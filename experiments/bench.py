@@ -34,6 +34,8 @@ from gin_env.view import VIEW_DTYPE, look, observation_size
 KERNELS = ("look", "choose", "step")  # observation and mask; random legal action; play and deal
 MANUAL = "cardpuzzle:knocker_melds=manual,layoffs=manual"
 RULES = ("cardpuzzle", MANUAL, "luciano", "plus20", "rummyplus", "openspiel", "eaai")
+# With more tables for each call, threads wait less for each other between the calls, where only one can run.
+THREAD_BATCH = 16
 
 
 class Round(NamedTuple):
@@ -219,7 +221,8 @@ def bench_engine(
         seconds: Length of a round.
         rounds: Rounds of each; all take turns.
         rules: Rules, or their text (`gin_env.rules.as_rules`), for gin_env on one thread.
-        threads: The first of the rules is also played on so many threads, with as many tables for each; 1 for not.
+        threads: The first of the rules is also played on so many threads, each with `THREAD_BATCH` times as many
+            tables; 1 for not.
         peers: Whether to measure OpenSpiel and RLCard too, where they are installed.
         progress: Called with a line of text before each measurement.
 
@@ -251,8 +254,9 @@ def bench_engine(
         say("getting ready (the first run on a machine compiles)")
         entries = [Entry("gin_env", _label(one), one.text, 1, tables, EngineLoop(one, tables)) for one in played]
         if threads > 1:
-            loops = [EngineLoop(played[0], tables, seed=number) for number in range(threads)]
-            entries.insert(1, entries[0]._replace(threads=threads, loop=ThreadedLoops(loops)))
+            many = THREAD_BATCH * tables
+            loops = [EngineLoop(played[0], many, seed=number) for number in range(threads)]
+            entries.insert(1, entries[0]._replace(threads=threads, tables=many, loop=ThreadedLoops(loops)))
         if peers:
             entries += _peers()
         for entry in entries:

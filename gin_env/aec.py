@@ -13,6 +13,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import pettingzoo
 from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import AECEnv
@@ -262,3 +263,7 @@ class GinRummyAEC(AECEnv):
 
 
 raw_env = GinRummyAEC  # PettingZoo's name for it
+
+# PettingZoo has a registry since 1.27, two dictionaries of which one is for environments with turns.
+if hasattr(pettingzoo, "register") and "gin_env/gin_rummy-v0" not in pettingzoo.aec_registry:
+    pettingzoo.register("aec", "gin_env/gin_rummy_v0", entry_point="gin_env.aec:env")

@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode
 from gin_env.engine import IllegalAction
 from gin_env.rules import Rules
 from gin_env.spaces import LegalActions, as_action, check_illegal
-from gin_env.vector import LEARNER, GinRummyVectorEnv, Opponent
+from gin_env.vector import LEARNER, GinRummyVectorEnv, Opponent, OpponentFunction
 from gin_env.view import look
 
 
@@ -33,7 +33,7 @@ class GinRummyEnv(gymnasium.Env):
     Args:
         rules: Rules, or the name of a preset.
         match: Whether an episode is a match to the rules' target instead of one hand.
-        opponent: ``"module:spec"`` or an object, as for `gin_env.vector.GinRummyVectorEnv`.
+        opponent: ``"module:spec"``, an object or a function, as for `gin_env.vector.GinRummyVectorEnv`.
         illegal: What an illegal action does: ``"raise"`` raises `gin_env.IllegalAction` and changes nothing;
             ``"terminate"`` ends the episode with the reward ``-illegal_penalty``, and ``info["ending"]`` is
             ``"illegal"``.
@@ -52,7 +52,7 @@ class GinRummyEnv(gymnasium.Env):
         *,
         rules: Rules | str = "cardpuzzle",
         match: bool = False,
-        opponent: str | Opponent = "agents:greedy",
+        opponent: str | Opponent | OpponentFunction = "agents:greedy",
         illegal: str = "raise",
         illegal_penalty: float = 100.0,
         render_mode: str | None = None,

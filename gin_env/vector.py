@@ -7,7 +7,7 @@
 """
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import gymnasium
@@ -40,11 +40,35 @@ class Opponent(Protocol):
         ...
 
 
-def as_opponent(opponent: "str | Opponent") -> Opponent:
-    """Returns an opponent given as an object or as ``"module:spec"``, which is ``module.make(spec)``.
+OpponentFunction = Callable[[View, np.ndarray, np.ndarray], np.ndarray]
+
+
+class FunctionOpponent:
+    """An opponent that is a function of the arguments of `Opponent.act`.
+
+    It can be pickled where the function can: plain pickle needs one that its module knows by name.
+
+    Args:
+        function: Returns (K,) action ids for (K,) views, (K, A) masks and (K,) uint64 random keys.
+    """
+
+    def __init__(self, function: OpponentFunction) -> None:
+        self.function = function
+        self.name: str = getattr(function, "__name__", type(function).__name__)
+
+    def __repr__(self) -> str:
+        return f"FunctionOpponent({self.name})"
+
+    def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
+        """Returns what the function returns."""
+        return self.function(view, mask, rng)
+
+
+def as_opponent(opponent: "str | Opponent | OpponentFunction") -> Opponent:
+    """Returns an opponent given as an object, as a function, or as ``"module:spec"``, which is ``module.make(spec)``.
 
     Raises:
-        ValueError: If the text does not name an opponent or the object cannot act.
+        ValueError: If the text does not name an opponent, or what is given cannot act.
     """
     if isinstance(opponent, str):
         name, colon, spec = opponent.partition(":")
@@ -55,9 +79,15 @@ def as_opponent(opponent: "str | Opponent") -> Opponent:
         except (ImportError, AttributeError) as error:
             raise ValueError(f"opponent {opponent!r}: no function make in module {name!r}: {error}") from error
         opponent = make(spec)
-    if not callable(getattr(opponent, "act", None)):
-        raise ValueError(f"opponent {opponent!r} has no method act(view, mask, rng)")
-    return opponent  # type: ignore[return-value]
+    # A class can be called and may have an `act`, and neither is of use before there is an object of it.
+    if not isinstance(opponent, type):
+        if callable(getattr(opponent, "act", None)):
+            return opponent  # type: ignore[return-value]
+        if callable(opponent):
+            return FunctionOpponent(opponent)
+    raise ValueError(
+        f"opponent {opponent!r} has no method act(view, mask, rng) and is no function of the same arguments"
+    )
 
 
 class GinRummyVectorEnv(VectorEnv):
@@ -95,8 +125,9 @@ class GinRummyVectorEnv(VectorEnv):
         num_envs: Number of tables.
         rules: Rules, or the name of a preset.
         match: Whether an episode is a match to the rules' target instead of one hand.
-        opponent: ``"module:spec"``, imported when the environment is made, or an object with a method ``act`` as in
-            `agents.base.Agent`.
+        opponent: ``"module:spec"``, imported when the environment is made (``"agents:greedy"``, or
+            ``"agents:path/to/bundle"`` for an exported bot); or an object with a method ``act(view, mask, rng)`` as in
+            `agents.base.Agent`; or a function of the same arguments.
         autoreset_mode: What happens after the end of an episode.
         copy: Whether each call returns new arrays. Otherwise the next call overwrites observations and masks.
         render_mode: None; ``"ansi"`` for a text of each table as the learner sees it; or ``"rgb_array"`` for a picture,
@@ -118,7 +149,7 @@ class GinRummyVectorEnv(VectorEnv):
         *,
         rules: Rules | str = "cardpuzzle",
         match: bool = False,
-        opponent: str | Opponent = "agents:greedy",
+        opponent: str | Opponent | OpponentFunction = "agents:greedy",
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         copy: bool = True,
         render_mode: str | None = None,

@@ -20,7 +20,7 @@ from torch import Tensor
 
 import agents
 from agents.match import play_match
-from agents.networks import SuitNet, build_network
+from agents.networks import Network, build_network, network_settings
 from agents.neural import NeuralAgent
 from gin_env.engine import mix_keys
 from gin_env.rules import Rules, as_rules, automatic
@@ -74,8 +74,8 @@ class Trainer:
         torch.set_num_threads(config.threads)
         weights, games, order = (int(key) for key in mix_keys(config.seed, np.arange(3)))
         torch.manual_seed(weights % 2**63)
-        settings = {"width": config.width, "layers": config.layers, "knock_bias": config.knock_bias}
-        self.network: SuitNet = build_network(config.network, settings)
+        options = {"width": config.width, "layers": config.layers, "knock_bias": config.knock_bias}
+        self.network: Network = build_network(config.network, network_settings(config.network, options))
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate, eps=1e-5)
         self.collector = Collector(
             self.rules, config.tables, config.horizon, config.opponents, games, config.points_scale

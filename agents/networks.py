@@ -23,7 +23,7 @@ MASKED = -30_000.0
 
 def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
     """Returns the logits with `MASKED` in place of illegal actions. Both (N, 108); mask any number or bool type."""
-    return torch.where(mask.to(torch.bool), logits, torch.full_like(logits, MASKED))
+    return logits.masked_fill(mask == 0, MASKED)
 
 
 class SuitNet(nn.Module):
@@ -124,7 +124,7 @@ class FlatNet(nn.Module):
     @staticmethod
     def _tower(width: int, layers: int, outputs: int) -> nn.Sequential:
         sizes = [OBSERVATION_SIZE, *[width] * layers]
-        hidden = [(nn.Linear(*pair), nn.ReLU()) for pair in pairwise(sizes)]
+        hidden = [(nn.Linear(*pair), nn.ReLU(inplace=True)) for pair in pairwise(sizes)]
         head = nn.Linear(sizes[-1], outputs)
         # All legal actions are about as likely at the start, and the value is zero.
         nn.init.normal_(head.weight, std=0.01)

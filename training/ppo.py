@@ -120,14 +120,16 @@ class Trainer:
         steps = 0
         for _ in range(config.epochs):
             for rows in torch.randperm(actions.numel(), generator=self.shuffle).split(config.minibatch):
-                logits, new_values = self.network(observations[rows], masks[rows])
+                # index_select copies whole rows, which is much faster than what [rows] does.
+                legal = masks.index_select(0, rows)
+                logits, new_values = self.network(observations.index_select(0, rows), legal)
                 log_probs = losses.log_probabilities(logits)
                 new = log_probs.gather(1, actions[rows].unsqueeze(1)).squeeze(1)
                 part = advantage[rows]
                 part = (part - part.mean()) / (part.std(correction=0) + 1e-8)
                 policy_loss = losses.clipped_policy_loss(new, old[rows], part, config.clip)
                 fit = losses.value_loss(new_values, targets[rows])
-                entropy = losses.masked_entropy(log_probs, masks[rows]).mean()
+                entropy = losses.masked_entropy(log_probs, legal).mean()
                 loss = policy_loss + config.value_weight * fit - entropy_weight * entropy
                 if not torch.isfinite(loss):
                     raise TrainingError(

@@ -28,8 +28,17 @@ except ImportError as error:
 _SHARED = ("rules", "match", "opponent", "reward_scale", "render_mode", "observation_space", "action_space")
 
 # What an info says of a hand that has ended.
-_HAND = ("ending", "winner", "points", "own_deadwood", "opponent_deadwood", "turns")
-_HAND += ("own_score", "opponent_score", "match_winner")
+_HAND = (
+    "ending",
+    "winner",
+    "points",
+    "own_deadwood",
+    "opponent_deadwood",
+    "turns",
+    "own_score",
+    "opponent_score",
+    "match_winner",
+)
 
 Indices = int | Sequence[int] | None
 

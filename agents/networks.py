@@ -1,11 +1,13 @@
 """The policy networks (torch).
 
-A network maps observations (`gin_env.view`) and masks to logits over the 108 actions and a value. What it plays at
-step 0 is arithmetic: throw what leaves the least deadwood, take what saves deadwood, wait for gin until the last turn.
-It learns the rest.
+A network maps observations (`gin_env.view`) and masks to logits over the 108 actions and a value. What a `SuitNet`
+plays at step 0 is arithmetic: throw what leaves the least deadwood, take what saves deadwood, wait for gin until the
+last turn. It learns the rest. A `FlatNet` starts from noise.
 """
 
+import inspect
 from collections.abc import Mapping
+from itertools import chain, pairwise
 from typing import Any
 
 import torch
@@ -21,7 +23,7 @@ MASKED = -30_000.0
 
 def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
     """Returns the logits with `MASKED` in place of illegal actions. Both (N, 108); mask any number or bool type."""
-    return torch.where(mask.to(torch.bool), logits, torch.full_like(logits, MASKED))
+    return logits.masked_fill(mask == 0, MASKED)
 
 
 class SuitNet(nn.Module):
@@ -101,21 +103,70 @@ class SuitNet(nn.Module):
 assert (PASS, DRAW, TAKE, DISCARD, KNOCK, BIG_GIN) == (0, 1, 2, 3, 3 + NUM_CARDS, 3 + 2 * NUM_CARDS)
 assert BIG_GIN + 1 == NUM_ACTIONS
 
-NETWORKS: dict[str, type[SuitNet]] = {"suits": SuitNet}
+
+class FlatNet(nn.Module):
+    """Two plain multilayer perceptrons, one for the policy and one for the value, that start from noise.
+
+    It knows neither suits nor arithmetic, and is there to compare with: layer by layer it is what other libraries train
+    by default, such as Stable-Baselines3's ``MlpPolicy``.
+
+    Args:
+        width: Units of each hidden layer.
+        layers: Hidden layers.
+    """
+
+    def __init__(self, width: int = 256, layers: int = 2) -> None:
+        super().__init__()
+        self.settings: dict[str, Any] = {"width": width, "layers": layers}
+        self.policy = self._tower(width, layers, NUM_ACTIONS)
+        self.value = self._tower(width, layers, 1)
+
+    @staticmethod
+    def _tower(width: int, layers: int, outputs: int) -> nn.Sequential:
+        sizes = [OBSERVATION_SIZE, *[width] * layers]
+        hidden = [(nn.Linear(*pair), nn.ReLU(inplace=True)) for pair in pairwise(sizes)]
+        head = nn.Linear(sizes[-1], outputs)
+        # All legal actions are about as likely at the start, and the value is zero.
+        nn.init.normal_(head.weight, std=0.01)
+        nn.init.zeros_(head.bias)
+        return nn.Sequential(*chain.from_iterable(hidden), head)
+
+    def forward(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Computes the policy and the value: see `SuitNet.forward`."""
+        return masked_logits(self.policy(observation), mask), self.value(observation).squeeze(1)
 
 
-def build_network(name: str, settings: Mapping[str, Any]) -> SuitNet:
+Network = SuitNet | FlatNet
+
+NETWORKS: dict[str, type[SuitNet] | type[FlatNet]] = {"suits": SuitNet, "mlp": FlatNet}
+
+
+def network_settings(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those of the options that the network of this name has.
+
+    Raises:
+        ValueError: If there is no such network.
+    """
+    known = inspect.signature(_network(name)).parameters
+    return {option: value for option, value in options.items() if option in known}
+
+
+def build_network(name: str, settings: Mapping[str, Any]) -> Network:
     """Returns a new network.
 
     Raises:
         ValueError: If there is no such network or a setting does not fit it.
     """
-    if name not in NETWORKS:
-        raise ValueError(f"{name!r} is no network; expected one of {', '.join(NETWORKS)}")
     try:
-        return NETWORKS[name](**settings)
+        return _network(name)(**settings)
     except TypeError as error:
         raise ValueError(f"network {name!r}: {error}") from None
+
+
+def _network(name: str) -> type[SuitNet] | type[FlatNet]:
+    if name not in NETWORKS:
+        raise ValueError(f"{name!r} is no network; expected one of {', '.join(NETWORKS)}")
+    return NETWORKS[name]
 
 
 def count_parameters(network: nn.Module) -> int:
@@ -123,4 +174,15 @@ def count_parameters(network: nn.Module) -> int:
     return sum(parameter.numel() for parameter in network.parameters())
 
 
-__all__ = ["MASKED", "NETWORKS", "OBSERVATION_SIZE", "SuitNet", "build_network", "count_parameters", "masked_logits"]
+__all__ = [
+    "MASKED",
+    "NETWORKS",
+    "OBSERVATION_SIZE",
+    "FlatNet",
+    "Network",
+    "SuitNet",
+    "build_network",
+    "count_parameters",
+    "masked_logits",
+    "network_settings",
+]

@@ -5,7 +5,7 @@ import torch
 
 from agents.base import gumbel
 from agents.laying import lay, policy
-from agents.networks import SuitNet
+from agents.networks import Network
 from gin_env.actions import NUM_ACTIONS
 from gin_env.view import OBSERVATION_SIZE, View, encode
 
@@ -20,7 +20,7 @@ class NeuralAgent:
         device: Where the network runs.
     """
 
-    def __init__(self, network: SuitNet, name: str = "network", sample: bool = False, device: str = "cpu") -> None:
+    def __init__(self, network: Network, name: str = "network", sample: bool = False, device: str = "cpu") -> None:
         self.network, self.name, self.sample, self.device = network, name, sample, device
 
     def _logits(self, view: View, mask: np.ndarray) -> np.ndarray:

@@ -271,7 +271,7 @@ def bench_engine(
 
     lines = []
     for entry, runs in zip(entries, measured, strict=True):
-        line = {name: getattr(entry, name) for name in Entry._fields if name != "loop"} | _summary(runs, entry.threads)
+        line = {name: getattr(entry, name) for name in Entry._fields if name != "loop"} | summary(runs, entry.threads)
         if runs[0].parts:
             line["kernels"] = _kernels(runs)
         lines.append(line)
@@ -285,7 +285,7 @@ def bench_engine(
         "cpu": cpu_name(),
         "versions": {
             "python": platform.python_version(),
-            **{name: _version(name) for name in ("gin-env", "numpy", "numba", "open-spiel", "rlcard")},
+            **{name: version(name) for name in ("gin-env", "numpy", "numba", "open-spiel", "rlcard")},
         },
     }
 
@@ -303,7 +303,8 @@ def _peers() -> list[Entry]:
     return entries
 
 
-def _summary(rounds: list[Round], threads: int) -> dict[str, Any]:
+def summary(rounds: Sequence[Round], threads: int) -> dict[str, Any]:
+    """Returns the rates of some rounds, by the clock and for the time that the threads had a core."""
     rates = [one.decisions / one.seconds for one in rounds]
     return {
         "decisions_per_second": statistics.median(rates),
@@ -336,7 +337,8 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def _version(name: str) -> str | None:
+def version(name: str) -> str | None:
+    """Returns the version of an installed package, or None."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

@@ -31,6 +31,8 @@ EXTRAS = {
     "onnxruntime": "onnx",
     "onnxscript": "onnx",
     "matplotlib": "plots",
+    "sb3_contrib": "sb3",
+    "stable_baselines3": "sb3",
 }
 
 HELP = f"""\
@@ -48,6 +50,7 @@ commands:
   rules           print the rules of a preset, or of your own
   docs            print the reference pages in docs/
   bench engine    measure decisions per second, side by side with other libraries
+  bench train     measure how fast training is, side by side with sb3-contrib's
   fuzz            play random rules at random and check every invariant of the engine
 
 `ginrummy COMMAND --help` tells the options of each. For example:
@@ -575,6 +578,55 @@ def bench_engine(words: list[str]) -> None:
     _tell(result, wanted["json"], wanted["out"], lambda console: print_bench(result, console))
 
 
+def bench_train(words: list[str]) -> None:
+    """Measures training."""
+    import tyro
+
+    def arguments(
+        tables: int = 1024,
+        horizon: int = 64,
+        minibatch: int = 4096,
+        epochs: int = 1,
+        width: int = 256,
+        layers: int = 2,
+        threads: int = 1,
+        opponent: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "random",
+        seconds: float = 1.0,
+        rounds: int = 5,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Measure decisions per second of our PPO and, where it is installed, of sb3-contrib's MaskablePPO.
+
+        Both train perceptrons of the same sizes with the same batches against the same player, in rounds that take
+        turns. A decision of the learner that enters the gradient counts, once however many passes are made.
+
+        Args:
+            tables: Tables of each.
+            horizon: Decisions at each table between two updates; tables x horizon is the batch.
+            minibatch: Decisions in each gradient step.
+            epochs: Passes over each batch.
+            width: Units of each hidden layer.
+            layers: Hidden layers.
+            threads: Threads of torch.
+            opponent: Who sits opposite the learner.
+            seconds: Least length of a round; it ends with an update.
+            rounds: Rounds of each; the median counts.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "bench train", words)
+
+    from experiments import bench_train
+    from experiments.report import print_bench_train
+
+    as_json, out = wanted.pop("json"), wanted.pop("out")
+    result = bench_train.bench_train(**wanted, progress=lambda line: print(line, file=sys.stderr))
+    _tell(result, as_json, out, lambda console: print_bench_train(result, console))
+
+
 def fuzz(words: list[str]) -> None:
     """Plays random rules."""
     import tyro
@@ -671,6 +723,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "rules": rules,
     "docs": docs,
     "bench engine": bench_engine,
+    "bench train": bench_train,
     "fuzz": fuzz,
 }
 

@@ -131,13 +131,7 @@ def bench_label(entry: Mapping[str, Any]) -> str:
 def print_bench(bench: Mapping[str, Any], console: Console) -> None:
     """Prints a benchmark: its table, the machine, and the sentence that sums it up."""
     console.print(bench_table(bench))
-    versions = ", ".join(f"{name} {version}" for name, version in bench["versions"].items() if version)
-    console.print(f"{bench['cpu']}; {versions}", style="dim", highlight=False, soft_wrap=True)
-    busy = min(entry["cpu_share"] for entry in bench["entries"])
-    if busy < 0.95:
-        console.print(
-            f"The machine was busy: a thread had a core for only {100 * busy:.0f} % of a measurement.", style="yellow"
-        )
+    _print_machine(bench, console)
     first = bench["entries"][0]
     rate = f"gin_env plays {first['decisions_per_second']:,.0f} decisions a second on one thread ({first['label']})"
     for name, ratio in bench["ratios"].items():
@@ -145,6 +139,49 @@ def print_bench(bench: Mapping[str, Any], console: Console) -> None:
     if not bench["ratios"]:
         rate += "; no other library was measured"
     console.print(rate, style="bold", highlight=False, soft_wrap=True)
+
+
+def bench_train_table(bench: Mapping[str, Any]) -> Table:
+    """Returns the table of `experiments.bench_train.bench_train`: decisions per second, and where the time goes."""
+    settings = bench["settings"]
+    table = Table(
+        title="; ".join(f"{name} {value:,}" for name, value in settings.items()),
+        title_justify="left",
+        caption="decisions of the learner that enter the gradient, in a second; per core: while it had one",
+        caption_justify="left",
+    )
+    table.add_column("trainer, opponent", no_wrap=True)
+    for name in ("median", "best", "per core", "rollout", "learn"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for entry in bench["entries"]:
+        rates = (entry["decisions_per_second"], entry["best"], entry["per_core_second"])
+        parts = (f"{100 * share:.0f} %" for share in entry["parts"].values())
+        table.add_row(f"{entry['library']}, {entry['opponent']}", *(f"{rate:,.0f}" for rate in rates), *parts)
+    return table
+
+
+def print_bench_train(bench: Mapping[str, Any], console: Console) -> None:
+    """Prints a benchmark of training: its table, the machine, and the sentence that sums it up."""
+    console.print(bench_train_table(bench))
+    _print_machine(bench, console)
+    first = bench["entries"][0]
+    rate = f"gin_env trains on {first['decisions_per_second']:,.0f} decisions a second against {first['opponent']}"
+    if bench["missing"]:
+        console.print(bench["missing"], style="yellow", highlight=False, markup=False, soft_wrap=True)
+    else:
+        rate += f", {bench['ratio']:.2f} times MaskablePPO ({bench['ratio_per_core']:.2f} times while each had a core)"
+        rate += f"; both networks have {first['parameters']:,} weights"
+    console.print(rate, style="bold", highlight=False, soft_wrap=True)
+
+
+def _print_machine(bench: Mapping[str, Any], console: Console) -> None:
+    versions = ", ".join(f"{name} {version}" for name, version in bench["versions"].items() if version)
+    console.print(f"{bench['cpu']}; {versions}", style="dim", highlight=False, soft_wrap=True)
+    busy = min(entry["cpu_share"] for entry in bench["entries"])
+    if busy < 0.95:
+        console.print(
+            f"The machine was busy: a thread had a core for only {100 * busy:.0f} % of a measurement.", style="yellow"
+        )
 
 
 def plot_bench(bench: Mapping[str, Any], path: str | Path) -> None:

@@ -30,7 +30,7 @@ import agents
 import training.export
 from agents import bundle
 from agents.bundle import BundleAgent, BundleError
-from agents.networks import MASKED, SuitNet, build_network
+from agents.networks import MASKED, Network, build_network
 from agents.neural import NeuralAgent
 from gin_env import engine
 from gin_env.rules import preset
@@ -78,7 +78,7 @@ def copy(exported: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def network(run: Path) -> SuitNet:
+def network(run: Path) -> Network:
     """The network of the run's checkpoint."""
     tensors, header = load_checkpoint(run / CHECKPOINT)
     net = build_network(header["network"]["name"], header["network"]["settings"])
@@ -95,7 +95,7 @@ def positions() -> tuple[np.ndarray, np.ndarray]:
 
 
 @torch.inference_mode()
-def by_torch(network: SuitNet, observations: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def by_torch(network: Network, observations: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     logits, values = network(torch.from_numpy(observations), torch.from_numpy(masks))
     return logits.numpy(), values.numpy()
 
@@ -152,7 +152,7 @@ def test_the_sha256sum_program_agrees(exported: Path) -> None:
     subprocess.run(["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"], cwd=exported, check=True)
 
 
-def test_config_provenance_and_evaluation(exported: Path, network: SuitNet) -> None:
+def test_config_provenance_and_evaluation(exported: Path, network: Network) -> None:
     config = bundle.read_config(exported)
     rules = preset("cardpuzzle")
     assert config["rules"] == rules.to_dict()
@@ -183,7 +183,7 @@ def test_config_provenance_and_evaluation(exported: Path, network: SuitNet) -> N
     assert evaluation["matches"]["random"]["points_per_hand"] > 0
 
 
-def test_the_weights_are_those_of_the_checkpoint(exported: Path, network: SuitNet) -> None:
+def test_the_weights_are_those_of_the_checkpoint(exported: Path, network: Network) -> None:
     weights = safetensors.numpy.load_file(exported / "policy.safetensors")
     assert weights.keys() == network.state_dict().keys()
     for name, weight in network.state_dict().items():
@@ -219,7 +219,7 @@ def test_golden_rows_are_of_many_kinds(exported: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 256])
 def test_t13_the_policy_is_that_of_torch(
-    exported: Path, network: SuitNet, positions: tuple[np.ndarray, np.ndarray], size: int
+    exported: Path, network: Network, positions: tuple[np.ndarray, np.ndarray], size: int
 ) -> None:
     agent = BundleAgent(exported)
     for first in range(0, 256, size):
@@ -237,7 +237,7 @@ def test_t13_the_policy_is_that_of_torch(
 
 
 def test_t13_one_legal_action_and_none(
-    exported: Path, network: SuitNet, positions: tuple[np.ndarray, np.ndarray]
+    exported: Path, network: Network, positions: tuple[np.ndarray, np.ndarray]
 ) -> None:
     observations, masks = (rows[:257].copy() for rows in positions)
     single, none = 3, 5
@@ -275,7 +275,20 @@ def test_t13_nothing_is_sampled_inside_the_graph(exported: Path, positions: tupl
 # -------------------------------------------------------------------------------------------------------- playing it
 
 
-def test_the_agent(exported: Path, network: SuitNet) -> None:
+def test_a_flat_network_is_exported_too(tmp_path: Path, positions: tuple[np.ndarray, np.ndarray]) -> None:
+    train(changed(total_steps=UPDATE, network="mlp"), tmp_path / "run")
+    export(tmp_path / "run", tmp_path / "flat", deals=2)
+    assert bundle.read_config(tmp_path / "flat")["network"]["name"] == "mlp"
+    tensors, header = load_checkpoint(tmp_path / "run" / CHECKPOINT)
+    net = build_network("mlp", header["network"]["settings"])
+    load_network(net, tensors)
+    logits, values = BundleAgent(tmp_path / "flat").evaluate(*positions)
+    wanted, wanted_values = by_torch(net, *positions)
+    np.testing.assert_allclose(logits, wanted, atol=1e-4)
+    np.testing.assert_allclose(values, wanted_values, atol=1e-4)
+
+
+def test_the_agent(exported: Path, network: Network) -> None:
     agent = agents.make(str(exported))
     assert isinstance(agent, BundleAgent)
     assert isinstance(agent, agents.Agent)
@@ -308,7 +321,7 @@ def test_t14_a_bundle_plays_a_thousand_hands(exported: Path, options: str) -> No
     assert (t["phase"] == OVER).all()
 
 
-def test_sampling(exported: Path, network: SuitNet) -> None:
+def test_sampling(exported: Path, network: Network) -> None:
     count = 20_000
     t = played("cardpuzzle", 64, 21)
     t = t[t["phase"] == THROW][:1]
@@ -512,7 +525,7 @@ def test_golden_rows_that_are_not_reproduced(
     refused(copy, says)
 
 
-def test_another_network_with_the_same_golden_rows(copy: Path, network: SuitNet) -> None:
+def test_another_network_with_the_same_golden_rows(copy: Path, network: Network) -> None:
     """A mix of two exports shows, even where every file by itself is whole."""
     torch.manual_seed(9)
     other = build_network("suits", network.settings)
@@ -558,7 +571,7 @@ def test_pickled_golden_rows_are_refused(copy: Path) -> None:
 def quick(monkeypatch: pytest.MonkeyPatch, exported: Path) -> None:
     """Takes the evaluation and the graph from the bundle that is there, for tests of what happens around them."""
 
-    def write(network: SuitNet, observation: np.ndarray, mask: np.ndarray, path: Path) -> None:
+    def write(network: Network, observation: np.ndarray, mask: np.ndarray, path: Path) -> None:
         shutil.copy(exported / "policy.onnx", path)
 
     monkeypatch.setattr(training.export, "_write_onnx", write)

@@ -370,6 +370,7 @@ def test_replay_of_what_is_no_text(tmp_path: Path, capsys: pytest.CaptureFixture
         ("match greedy random --deals 2 --records /dev/null/x.txt", "/dev/null"),
         ("replay no/such/file", "no/such/file: No such file"),
         ("bench engine --tables 0", "tables is 0"),
+        ("bench train --rounds 0", "rounds is 0"),
         ("export no/such/run", "there is no run no/such/run"),
         ("train ppo --recipe nothing", "there is no recipe 'nothing'"),
     ],

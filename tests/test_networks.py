@@ -1,4 +1,4 @@
-"""The suit network: its symmetry, what it plays before training, and a network as an agent."""
+"""The networks: symmetry, what is played before training, masks, and a network as an agent."""
 
 from itertools import permutations
 
@@ -11,7 +11,16 @@ pytest.importorskip("torch")
 import torch
 
 import agents
-from agents.networks import MASKED, SuitNet, build_network, count_parameters
+from agents.networks import (
+    MASKED,
+    NETWORKS,
+    FlatNet,
+    Network,
+    SuitNet,
+    build_network,
+    count_parameters,
+    network_settings,
+)
 from agents.neural import NeuralAgent
 from gin_env import engine
 from gin_env.actions import BIG_GIN, DISCARD, KNOCK, NUM_ACTIONS, PASS, TAKE
@@ -27,10 +36,10 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def network(seed: int = 0, noise: float = 0.0, **settings: float) -> SuitNet:
+def network(seed: int = 0, noise: float = 0.0, name: str = "suits", **settings: float) -> Network:
     """Returns a network as training starts with it, or one whose heads have learned something arbitrary."""
     torch.manual_seed(seed)
-    net = build_network("suits", {"width": 32, **settings})
+    net = build_network(name, {"width": 32, **settings})
     if noise:
         with torch.no_grad():
             for parameter in net.parameters():
@@ -47,7 +56,7 @@ def positions() -> tuple[np.ndarray, np.ndarray]:
 
 
 @torch.inference_mode()
-def answers(net: SuitNet, observations: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def answers(net: Network, observations: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     logits, values = net(torch.from_numpy(observations), torch.from_numpy(masks))
     return logits.numpy(), values.numpy()
 
@@ -161,9 +170,10 @@ def test_a_knock_bias_of_zero_does_not_wait(positions: tuple[np.ndarray, np.ndar
 # ----------------------------------------------------------------------------------------------------------- masks
 
 
-def test_masked_actions(positions: tuple[np.ndarray, np.ndarray]) -> None:
+@pytest.mark.parametrize("name", NETWORKS)
+def test_masked_actions(positions: tuple[np.ndarray, np.ndarray], name: str) -> None:
     observations, masks = positions
-    for net in (network(), network(noise=0.5)):
+    for net in (network(name=name), network(noise=0.5, name=name)):
         logits, values = answers(net, observations, masks)
         assert logits.shape == (len(masks), NUM_ACTIONS)
         assert values.shape == (len(masks),)
@@ -173,27 +183,33 @@ def test_masked_actions(positions: tuple[np.ndarray, np.ndarray]) -> None:
         assert masks[np.arange(len(masks)), logits.argmax(axis=1)].all()
 
 
-def test_a_row_without_a_legal_action_is_masked_everywhere(positions: tuple[np.ndarray, np.ndarray]) -> None:
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_row_without_a_legal_action_is_masked_everywhere(positions: tuple[np.ndarray, np.ndarray], name: str) -> None:
     observations, masks = positions[0][:5], positions[1][:5].copy()
     masks[2] = 0
-    logits, values = answers(network(noise=0.5), observations, masks)
+    logits, values = answers(network(noise=0.5, name=name), observations, masks)
     assert (logits[2] == MASKED).all()
     assert np.isfinite(values).all()
     # The others do not mind.
-    whole = answers(network(noise=0.5), observations, positions[1][:5])
+    whole = answers(network(noise=0.5, name=name), observations, positions[1][:5])
     assert (logits[[0, 1, 3, 4]] == whole[0][[0, 1, 3, 4]]).all()
     assert (values == whole[1]).all()
 
 
-def test_a_mask_of_bools_says_the_same(positions: tuple[np.ndarray, np.ndarray]) -> None:
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_mask_of_bools_says_the_same(positions: tuple[np.ndarray, np.ndarray], name: str) -> None:
     observations, masks = positions[0][:64], positions[1][:64]
-    one, other = answers(network(), observations, masks), answers(network(), observations, masks.astype(bool))
+    one, other = (
+        answers(network(name=name), observations, masks),
+        answers(network(name=name), observations, masks.astype(bool)),
+    )
     assert (one[0] == other[0]).all()
 
 
-def test_a_row_does_not_depend_on_the_batch(positions: tuple[np.ndarray, np.ndarray]) -> None:
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_row_does_not_depend_on_the_batch(positions: tuple[np.ndarray, np.ndarray], name: str) -> None:
     observations, masks = positions[0][::64], positions[1][::64]
-    net = network(noise=0.3)
+    net = network(noise=0.3, name=name)
     logits, values = answers(net, observations, masks)
     order = np.random.default_rng(0).permutation(len(masks))
     shuffled = answers(net, observations[order], masks[order])
@@ -208,10 +224,11 @@ def test_a_row_does_not_depend_on_the_batch(positions: tuple[np.ndarray, np.ndar
 # -------------------------------------------------------------------------------------------------------- building
 
 
-def test_every_weight_learns() -> None:
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_weight_learns(name: str) -> None:
     """No layer is forgotten by the forward pass."""
     observations, masks = look(played("cardpuzzle", 256, 15))
-    net = network(noise=0.1)
+    net = network(noise=0.1, name=name)
     logits, values = net(torch.from_numpy(observations), torch.from_numpy(masks))
     (torch.log_softmax(logits, dim=1)[:, [TAKE, DISCARD, KNOCK]].sum() + values.sum()).backward()
     for name, parameter in net.named_parameters():
@@ -221,16 +238,41 @@ def test_every_weight_learns() -> None:
 
 def test_build_network() -> None:
     net = build_network("suits", {"width": 16, "layers": 1, "knock_bias": -2.0})
+    assert isinstance(net, SuitNet)
     assert net.settings == {"width": 16, "layers": 1, "knock_bias": -2.0}
     assert net.knock_bias.item() == -2
     inputs = (OBSERVATION_SIZE - CARDS) + NUM_PLANES * 13
     tokens = (NUM_PLANES * 13 * 16 + 16) + inputs * 16 + (16 * 16 + 16) + 16 * 16
     heads = (16 * 26 + 26) + (16 * 4 + 4) + (16 * 16 + 16) + (16 + 1)
     assert count_parameters(net) == tokens + heads + 3
-    with pytest.raises(ValueError, match="'lstm' is no network; expected one of suits"):
+    with pytest.raises(ValueError, match="'lstm' is no network; expected one of suits, mlp"):
         build_network("lstm", {})
     with pytest.raises(ValueError, match="network 'suits':.*depth"):
         build_network("suits", {"depth": 3})
+
+
+def test_build_a_flat_network() -> None:
+    net = build_network("mlp", {"width": 16, "layers": 2})
+    assert isinstance(net, FlatNet)
+    assert net.settings == {"width": 16, "layers": 2}
+    hidden = (OBSERVATION_SIZE * 16 + 16) + (16 * 16 + 16)
+    assert count_parameters(net) == 2 * hidden + (16 * NUM_ACTIONS + NUM_ACTIONS) + (16 + 1)
+    assert count_parameters(build_network("mlp", {"layers": 0})) == (OBSERVATION_SIZE + 1) * (NUM_ACTIONS + 1)
+
+
+def test_a_flat_network_starts_without_a_preference(positions: tuple[np.ndarray, np.ndarray]) -> None:
+    observations, masks = positions
+    logits, values = answers(network(name="mlp", width=256), observations, masks)
+    assert abs(logits[masks == 1]).max() < 0.5
+    assert abs(values).max() < 0.5
+
+
+def test_settings_of_a_network() -> None:
+    options = {"width": 8, "layers": 1, "knock_bias": -2.0}
+    assert network_settings("suits", options) == options
+    assert network_settings("mlp", options) == {"width": 8, "layers": 1}
+    with pytest.raises(ValueError, match="'lstm' is no network"):
+        network_settings("lstm", options)
 
 
 def test_the_seed_makes_the_weights() -> None:

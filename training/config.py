@@ -29,13 +29,13 @@ class PPOConfig:
     self-play."""
 
     network: str = "suits"
-    """Network (see agents.networks)."""
+    """Network: suits, or the plain mlp (see agents.networks)."""
     width: int = 64
     """Units of each layer."""
     layers: int = 2
-    """Mixing layers after the first."""
+    """Mixing layers after the first; of an mlp, its hidden layers."""
     knock_bias: float = -3.0
-    """Initial logit of a knock short of gin."""
+    """Initial logit of a knock short of gin; an mlp has none."""
 
     learning_rate: float = 5e-4
     """Adam's step at the start; it falls linearly to a tenth at the end."""

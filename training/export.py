@@ -19,7 +19,7 @@ from agents import bundle
 from agents.baselines import RandomAgent
 from agents.bundle import BundleAgent, BundleError
 from agents.match import play_match
-from agents.networks import SuitNet, build_network, count_parameters
+from agents.networks import Network, build_network, count_parameters
 from gin_env import engine
 from gin_env.rules import Rules
 from gin_env.view import look, observe, schema
@@ -100,7 +100,7 @@ def _write_bundle(
     out: Path,
     run: Path,
     rules: Rules,
-    network: SuitNet,
+    network: Network,
     config: Mapping[str, Any],
     header: Mapping[str, Any],
     step: int,
@@ -173,7 +173,7 @@ def _positions(rules: Rules, size: int, seed: int) -> tuple[np.ndarray, np.ndarr
     return look(tables)
 
 
-def _write_onnx(network: SuitNet, observation: np.ndarray, mask: np.ndarray, path: Path) -> None:
+def _write_onnx(network: Network, observation: np.ndarray, mask: np.ndarray, path: Path) -> None:
     batch = torch.export.Dim("batch", min=1)
     # A batch of two: a batch of one would be taken for a constant.
     example = {"observation": torch.from_numpy(observation[:2]), "mask": torch.from_numpy(mask[:2])}

@@ -20,10 +20,9 @@ def masked_entropy(log_probs: Tensor, mask: Tensor) -> Tensor:
         log_probs: (N, A), of masked logits (finite everywhere).
         mask: (N, A), 1 for legal actions.
     """
-    legal = mask.to(torch.bool)
     # Illegal entries are left out before anything is multiplied, so that their gradient is exactly zero.
-    safe = torch.where(legal, log_probs, torch.zeros_like(log_probs))
-    return -(torch.where(legal, safe.exp(), torch.zeros_like(safe)) * safe).sum(dim=1)
+    safe = log_probs.masked_fill(mask == 0, 0)
+    return -(safe.exp().masked_fill(mask == 0, 0) * safe).sum(dim=1)
 
 
 def clipped_policy_loss(new: Tensor, old: Tensor, advantages: Tensor, clip: float) -> Tensor:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 import agents
 from agents.match import play_match
-from agents.networks import SuitNet, build_network
+from agents.networks import Network, build_network, network_settings
 from agents.neural import NeuralAgent
 from gin_env.engine import mix_keys
 from gin_env.rules import Rules, as_rules, automatic
@@ -74,8 +74,8 @@ class Trainer:
         torch.set_num_threads(config.threads)
         weights, games, order = (int(key) for key in mix_keys(config.seed, np.arange(3)))
         torch.manual_seed(weights % 2**63)
-        settings = {"width": config.width, "layers": config.layers, "knock_bias": config.knock_bias}
-        self.network: SuitNet = build_network(config.network, settings)
+        options = {"width": config.width, "layers": config.layers, "knock_bias": config.knock_bias}
+        self.network: Network = build_network(config.network, network_settings(config.network, options))
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate, eps=1e-5)
         self.collector = Collector(
             self.rules, config.tables, config.horizon, config.opponents, games, config.points_scale
@@ -120,14 +120,16 @@ class Trainer:
         steps = 0
         for _ in range(config.epochs):
             for rows in torch.randperm(actions.numel(), generator=self.shuffle).split(config.minibatch):
-                logits, new_values = self.network(observations[rows], masks[rows])
+                # index_select copies whole rows, which is much faster than what [rows] does.
+                legal = masks.index_select(0, rows)
+                logits, new_values = self.network(observations.index_select(0, rows), legal)
                 log_probs = losses.log_probabilities(logits)
                 new = log_probs.gather(1, actions[rows].unsqueeze(1)).squeeze(1)
                 part = advantage[rows]
                 part = (part - part.mean()) / (part.std(correction=0) + 1e-8)
                 policy_loss = losses.clipped_policy_loss(new, old[rows], part, config.clip)
                 fit = losses.value_loss(new_values, targets[rows])
-                entropy = losses.masked_entropy(log_probs, masks[rows]).mean()
+                entropy = losses.masked_entropy(log_probs, legal).mean()
                 loss = policy_loss + config.value_weight * fit - entropy_weight * entropy
                 if not torch.isfinite(loss):
                     raise TrainingError(

@@ -151,6 +151,7 @@ class BundleAgent:
             raise BundleError(
                 f"playing bundle {folder} needs onnxruntime; install it with: pip install 'gin-env[onnx]'"
             ) from None
+        self._made_of = (folder.absolute(), sample, threads)
         self.name = folder.name
         self.sample = bool(sample)
         self.rules = Rules.from_dict(config["rules"])
@@ -167,6 +168,10 @@ class BundleAgent:
         except Exception as error:  # onnxruntime's own exceptions share no base class
             raise BundleError(f"bundle {folder}: {POLICY} cannot be loaded: {str(error).splitlines()[0]}") from None
         self._check_golden(folder)
+
+    def __reduce__(self) -> tuple[type["BundleAgent"], tuple[Path, int, int]]:
+        # onnxruntime's session cannot be pickled: a copy reads the bundle again, which must still lie there.
+        return type(self), self._made_of
 
     def _check_golden(self, folder: Path) -> None:
         try:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -34,6 +35,7 @@ from agents.networks import MASKED, Network, build_network
 from agents.neural import NeuralAgent
 from gin_env import engine
 from gin_env.rules import preset
+from gin_env.seat import GinRummyEnv
 from gin_env.tables import OVER, THROW
 from gin_env.view import OBSERVATION_SIZE, look, observe
 from tests.test_agents import keys, played
@@ -565,6 +567,18 @@ def test_pickled_golden_rows_are_refused(copy: Path) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- exporting
+
+
+def test_a_bundle_as_the_opponent_of_the_environments(exported: Path) -> None:
+    env = GinRummyEnv(opponent=f"agents:{exported}")
+    env.reset(seed=1)
+    again = pickle.loads(pickle.dumps(env))
+    for _ in range(10):
+        action = env.action_space.sample()
+        ours, theirs = env.step(action), again.step(action)
+        assert np.array_equal(ours[0], theirs[0])
+        if ours[2] or ours[3]:
+            break
 
 
 @pytest.fixture

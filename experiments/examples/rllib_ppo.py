@@ -7,6 +7,7 @@ python -m experiments.examples.rllib_ppo --steps 4000 --both-seats
 from typing import Any
 
 import ray
+import torch
 import tyro
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
@@ -48,6 +49,7 @@ def train(algorithm: PPO, steps: int) -> list[dict[str, Any]]:
 
 def main(steps: int = 2000, both_seats: bool = False) -> None:
     """Trains for some decisions, against the random player or with both seats on one policy."""
+    torch.set_num_threads(1)  # a small network is not worth more
     ray.init(num_cpus=1, include_dashboard=False)
     train(configure(both_seats).build_algo(), steps)
     ray.shutdown()

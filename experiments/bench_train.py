@@ -9,6 +9,9 @@ library, however many passes are made. The opponent's decisions are not counted,
 to bootstrap a value. In self-play the learner decides in both seats, and all decisions count; MaskablePPO has no
 self-play, so that line has nothing beside it.
 
+Large networks spend nearly all the time in the same matrix products, whichever library asks for them, and so do many
+passes: both bring the two closer together. Width 64 is what ``MlpPolicy`` has by default.
+
 A round is whole updates, rollout and gradient steps, without evaluations or checkpoints. The rounds take turns, and
 their median counts, as in `experiments.bench`.
 """

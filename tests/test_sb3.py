@@ -264,9 +264,9 @@ def test_a_model_learns_is_saved_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_the_example_learns(capsys: pytest.CaptureFixture[str]) -> None:
-    """A taste of it: against random, a hand in fifty is won at the start."""
-    result = sb3_maskable_ppo.main(decisions=60_000, deals=200)
-    assert result.hands_won / 400 > 0.1
+    """A taste of it: noise wins a hand in fifty, this some in a hundred more."""
+    result = sb3_maskable_ppo.main(decisions=45_000, deals=200)
+    assert result.hands_won / 400 > 0.05
     assert "% of the hands won" in capsys.readouterr().out
 
 

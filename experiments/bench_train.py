@@ -143,7 +143,7 @@ def bench_train(
     horizon: int = 64,
     minibatch: int = 4096,
     epochs: int = 1,
-    width: int = 256,
+    width: int = 64,
     layers: int = 2,
     threads: int = 1,
     opponent: str = "random",

@@ -37,6 +37,7 @@ def last_legal(view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
 def play(env: Any, steps: int) -> tuple[list[float], list[dict[str, Any]]]:
     """Plays legal actions at one table and returns the returns of the episodes that ended, and their last infos."""
     _, info = env.reset(seed=1)
+    env.action_space.seed(1)
     returns, infos, paid = [], [], 0.0
     for _ in range(steps):
         observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
@@ -79,6 +80,7 @@ def test_wrappers_keep_mask_and_legal_samples(wrap: Callable[[gymnasium.Env], gy
 def test_time_limit_truncates_without_points() -> None:
     for env in (wrappers.TimeLimit(gymnasium.make(ENV), 5), gymnasium.make(ENV, max_episode_steps=5)):
         env.reset(seed=1)
+        env.action_space.seed(1)
         for _ in range(4):
             assert not any(env.step(env.action_space.sample())[2:4])
         _, reward, terminated, truncated, info = env.step(env.action_space.sample())
@@ -139,6 +141,7 @@ def test_episode_statistics_of_the_vector() -> None:
     # In SAME_STEP mode Gymnasium 1.2's wrapper leaves out an episode's first step, but for the first episode's.
     envs = vector_wrappers.RecordEpisodeStatistics(gymnasium.make_vec(ENV, 8, rules=SHORT, autoreset_mode="NextStep"))
     envs.reset(seed=1)
+    envs.action_space.seed(1)
     paid, ended = np.zeros(8), 0
     for _ in range(60):
         _, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
@@ -163,6 +166,7 @@ def test_observation_wrappers_of_the_vector(wrap: Callable[[Any], Any]) -> None:
 def test_reward_wrappers_of_the_vector() -> None:
     envs = vector_wrappers.NormalizeReward(gymnasium.make_vec(ENV, 4, rules=SHORT))
     envs.reset(seed=1)
+    envs.action_space.seed(1)
     rewards = np.concatenate([envs.step(envs.action_space.sample())[1] for _ in range(50)])
     assert 0 < np.abs(rewards).max() <= 10
 

@@ -41,7 +41,12 @@ def render_picture(view: np.void) -> np.ndarray:
     Raises:
         ImportError: If Pillow is not installed.
     """
-    from PIL import Image, ImageDraw
+    try:
+        from PIL import Image, ImageDraw
+    except ImportError as error:
+        raise ImportError(
+            f'pictures need Pillow: pip install "gin-env[pictures]" ({error})', name=error.name
+        ) from error
 
     # Larger and then reduced, which makes slanted edges smooth.
     image = Image.new("RGB", (_SCALE * WIDTH, _SCALE * HEIGHT), _FELT)

@@ -1,5 +1,7 @@
 """A seat's view as text."""
 
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
@@ -118,6 +120,12 @@ def test_a_picture_shows_what_the_seat_knows() -> None:
     assert np.array_equal(render_picture(observe(other, seat)[0]), first)
     engine.deal(other)
     assert not np.array_equal(render_picture(observe(other, seat)[0]), first)
+
+
+def test_without_pillow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match=r'pictures need Pillow: pip install "gin-env\[pictures\]"'):
+        render_picture(observe(engine.new_tables("cardpuzzle", 1))[0])
 
 
 def test_environments_render_pictures() -> None:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import pyspiel
 
 from gin_env import engine
 from gin_env.actions import (
@@ -48,6 +47,13 @@ from gin_env.tables import (
 )
 from gin_env.vector import Opponent
 from gin_env.view import DEALT, OPPONENT, OWN, View, observe
+
+try:
+    import pyspiel
+except ImportError as error:
+    raise ImportError(
+        f'gin_env.adapters.openspiel needs OpenSpiel: pip install "gin-env[peers]" ({error})', name=error.name
+    ) from error
 
 # Their actions. Below the first a card, to be thrown or laid off; from LAY on a meld.
 TAKE_UPCARD, DRAW_STOCK, STOP, SAY_KNOCK, LAY, NUM_THEIRS = 52, 53, 54, 55, 56, 241

@@ -13,11 +13,17 @@ import numpy as np
 from gymnasium import spaces
 from pettingzoo import AECEnv
 from pettingzoo.utils.wrappers import BaseWrapper
-from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv
 
 from gin_env import aec
 from gin_env.adapters.masked import MaskedObservation
 from gin_env.seat import GinRummyEnv
+
+try:
+    from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv
+except ImportError as error:
+    raise ImportError(
+        f'gin_env.adapters.rllib needs RLlib: pip install "gin-env[rllib]" ({error})', name=error.name
+    ) from error
 
 
 class SeatEnv(MaskedObservation):

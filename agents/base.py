@@ -7,9 +7,10 @@ An agent sees views and masks, never tables. It acts for many tables at once:
     'greedy'
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -48,13 +49,21 @@ class Agent(Protocol):
 
 Factory = Callable[..., Agent]
 _FACTORIES: dict[str, Factory] = {}
+_RAW: set[str] = set()
 
 
-def register(name: str) -> Callable[[Factory], Factory]:
-    """Makes an agent class (or a function that returns an agent) known to `make` as ``name``."""
+def register(name: str, *, raw: bool = False) -> Callable[[Factory], Factory]:
+    """Makes an agent class (or a function that returns an agent) known to `make` as ``name``.
+
+    Args:
+        name: The word before the first colon.
+        raw: Whether the factory takes what follows the colon as one string, instead of options by keyword.
+    """
 
     def keep(factory: Factory) -> Factory:
         _FACTORIES[name] = factory
+        if raw:
+            _RAW.add(name)
         return factory
 
     return keep
@@ -79,8 +88,10 @@ def make(spec: str) -> Agent:
     """
     name, _, options = spec.partition(":")
     if name in _FACTORIES:
+        if name in _RAW:
+            return _FACTORIES[name](options)
         try:
-            return _FACTORIES[name](**_parse_options(spec, options))
+            return _FACTORIES[name](**parse_options(spec, options))
         except TypeError as error:
             raise ValueError(f"agent {spec!r}: {error}") from None
     for folder, given in ((spec, ""), (name, options)):
@@ -88,19 +99,34 @@ def make(spec: str) -> Agent:
             from agents.bundle import BundleAgent
 
             try:
-                return BundleAgent(folder, **_parse_options(spec, given))
+                return BundleAgent(folder, **parse_options(spec, given))
             except TypeError as error:
                 raise ValueError(f"agent {spec!r}: {error}") from None
     raise ValueError(f"{spec!r} is no agent: expected {', '.join(names())}, or the folder of an exported bundle")
 
 
-def _parse_options(spec: str, options: str) -> Mapping[str, int]:
-    parsed = {}
+def parse_options(spec: str, options: str) -> dict[str, Any]:
+    """Reads ``"name=number,name=number"``.
+
+    Args:
+        spec: The whole agent, for the message of an error.
+        options: What follows its name and colon; may be empty.
+
+    Raises:
+        ValueError: If it is not of that form.
+    """
+    parsed: dict[str, Any] = {}
     for option in filter(None, options.split(",")):
         key, equals, value = option.partition("=")
-        if not equals or not key.isidentifier() or not value.lstrip("-").isdigit():
-            raise ValueError(f"agent {spec!r}: option {option!r} is not of the form name=whole number")
-        parsed[key] = int(value)
+        try:
+            if not equals or not key.isidentifier() or key in parsed:
+                raise ValueError
+            number = float(value)
+            if not math.isfinite(number):
+                raise ValueError
+        except ValueError:
+            raise ValueError(f"agent {spec!r}: option {option!r} is not of the form name=number, once each") from None
+        parsed[key] = int(value) if value.lstrip("+-").isdigit() else number
     return parsed
 
 

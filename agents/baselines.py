@@ -78,41 +78,77 @@ class RandomAgent:
 
 
 @kernel
+def greedy_throw(hand, banned, after):
+    """The card whose throw leaves the least deadwood, of equals the highest rank, then the last suit.
+
+    Args:
+        hand: Eleven cards.
+        banned: A card that may not be thrown, or NO_CARD.
+        after: (52,) int64, written: the deadwood that is left without each card of the hand, points.
+
+    Returns:
+        The card.
+    """
+    least = deadwood_without(hand, banned, INT_POINTS, 1, after)
+    best = -1
+    cards = hand
+    while cards != _U0:
+        card = lowest(cards)
+        cards &= cards - _U1
+        if card != banned and after[card] == least and (best < 0 or card % NUM_RANKS >= best % NUM_RANKS):
+            best = card
+    return best
+
+
+@kernel
+def own_draws(v):
+    """Draws of the seat to move in this hand, the one it is about to make or has made in this turn included."""
+    # Draws alternate: with the one in hand or the next one.
+    return (v.draws + 1 + (v.phase == WALL)) // 2
+
+
+@kernel
+def greedy_row(v, mask, early, late, early_draws, after):
+    """What `GreedyAgent` plays in a row of a view.
+
+    Args:
+        v: The row.
+        mask: (A,) int8.
+        early: Most deadwood to knock with during the first ``early_draws`` own draws, points.
+        late: The same from then on.
+        early_draws: Own draws.
+        after: (52,) int64, scratch.
+
+    Returns:
+        An action id.
+    """
+    phase = v.phase
+    threshold = early if own_draws(v) <= early_draws else late
+    if phase >= DECLARE:
+        return lay_action(v)
+    if phase == DRAW_STOCK:
+        return DRAW
+    if phase == WALL:
+        least = least_after_discard(v.hand | bit(v.upcard), np.int64(v.upcard))
+        return TAKE if mask[TAKE] and least <= threshold else PASS
+    if phase != THROW and phase != WALL_THROW:
+        keeps = least_after_discard(v.hand | bit(v.upcard), np.int64(v.upcard))
+        if keeps < least_deadwood(v.hand):
+            return TAKE
+        return DRAW if phase == DRAW_ANY else PASS
+    if mask[BIG_GIN]:
+        return BIG_GIN
+    banned = np.int64(NO_CARD) if v.rules.rediscard else np.int64(v.taken)
+    best = greedy_throw(v.hand, banned, after)
+    knocks = phase == WALL_THROW or (after[best] <= threshold and mask[KNOCK + best])
+    return KNOCK + best if knocks else DISCARD + best
+
+
+@kernel
 def _greedy(views, mask, early, late, early_draws, out):
     after = np.zeros(NUM_CARDS, dtype=np.int64)
     for i in range(views.size):
-        v = views[i]
-        phase = v.phase
-        # Draws alternate: with the one in hand or the next one.
-        own_draws = (v.draws + 1 + (phase == WALL)) // 2
-        threshold = early if own_draws <= early_draws else late
-        if phase >= DECLARE:
-            out[i] = lay_action(v)
-        elif phase == DRAW_STOCK:
-            out[i] = DRAW
-        elif phase == WALL:
-            least = least_after_discard(v.hand | bit(v.upcard), np.int64(v.upcard))
-            out[i] = TAKE if mask[i, TAKE] and least <= threshold else PASS
-        elif phase != THROW and phase != WALL_THROW:
-            keeps = least_after_discard(v.hand | bit(v.upcard), np.int64(v.upcard))
-            if keeps < least_deadwood(v.hand):
-                out[i] = TAKE
-            else:
-                out[i] = DRAW if phase == DRAW_ANY else PASS
-        elif mask[i, BIG_GIN]:
-            out[i] = BIG_GIN
-        else:
-            banned = np.int64(NO_CARD) if v.rules.rediscard else np.int64(v.taken)
-            least = deadwood_without(v.hand, banned, INT_POINTS, 1, after)
-            best = -1
-            cards = v.hand
-            while cards != _U0:
-                card = lowest(cards)
-                cards &= cards - _U1
-                if card != banned and after[card] == least and (best < 0 or card % NUM_RANKS >= best % NUM_RANKS):
-                    best = card
-            knocks = phase == WALL_THROW or (least <= threshold and mask[i, KNOCK + best])
-            out[i] = KNOCK + best if knocks else DISCARD + best
+        out[i] = greedy_row(views[i], borrow_row(mask, i), early, late, early_draws, after)
 
 
 @register("greedy")
@@ -133,8 +169,8 @@ class GreedyAgent:
     def __init__(self, knock: int = 100, early_draws: int = 1000, late_knock: int = 0) -> None:
         """Checks and keeps the knock rule."""
         for option, value in (("knock", knock), ("early_draws", early_draws), ("late_knock", late_knock)):
-            if value < 0:
-                raise ValueError(f"agent 'greedy': {option} is {value}; expected 0 or more")
+            if type(value) is not int or value < 0:
+                raise ValueError(f"agent 'greedy': {option} is {value}; expected a whole number, 0 or more")
         self.knock, self.early_draws, self.late_knock = knock, early_draws, late_knock
         options = f"knock={knock}" if knock != 100 else ""
         if early_draws != 1000:

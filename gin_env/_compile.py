@@ -7,6 +7,7 @@ of the source files that it can call into.
 """
 
 import hashlib
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -19,15 +20,33 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
+_ROOT = Path(__file__).resolve().parent.parent
+_IMPORT = re.compile(rb"^\s*(?:from ([\w.]+) import (\([^)]*\)|.*)|import ([\w.]+))", re.MULTILINE)
+
 
 @cache
-def _source_stamp(folder: Path) -> str:
-    """A hash of the sources that a kernel in ``folder`` can call into or read a constant from."""
-    here = Path(__file__).resolve().parent
+def _source_stamp(source: Path) -> str:
+    """A hash of the sources that a kernel in ``source`` can call into or read a constant from.
+
+    These are the file and those of this project that it imports, and so on.
+    """
+    texts: dict[Path, bytes] = {}
+    waiting = [source]
+    while waiting:
+        path = waiting.pop()
+        if path in texts:
+            continue
+        texts[path] = path.read_bytes()
+        for module, names, plain in _IMPORT.findall(texts[path]):
+            parts = (module or plain).decode().split(".")
+            # What is imported may be a module itself: `from agents import base`. Or it lies beside the importer.
+            words = re.findall(r"\w+", names.decode())
+            for place in (_ROOT.joinpath(*parts), path.parent.joinpath(*parts)):
+                files = (place.with_suffix(".py"), *(place / f"{word}.py" for word in words))
+                waiting.extend(file for file in files if file.is_file())
     digest = hashlib.sha256()
-    for place in sorted({here, here.parent / "agents", folder}):
-        for path in sorted(place.glob("*.py")):
-            digest.update(path.read_bytes())
+    for path in sorted(texts):
+        digest.update(texts[path])
     return digest.hexdigest()
 
 
@@ -42,7 +61,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     # works but trusts the modification time of the kernel's own file alone.
     cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if cache_file is not None and hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = _source_stamp(Path(function.__code__.co_filename).resolve().parent)
+        cache_file._source_stamp = _source_stamp(Path(function.__code__.co_filename).resolve())
     return dispatcher
 
 

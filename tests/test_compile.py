@@ -31,7 +31,7 @@ def test_cache_is_stamped_with_all_sources(module: ModuleType) -> None:
     """The stamp sits in private fields of numba's; if they are renamed, kernels would go stale without a word."""
     found = dict(kernels(module))
     assert len(found) >= 2
-    stamp = _compile._source_stamp(Path(str(module.__file__)).resolve().parent)
+    stamp = _compile._source_stamp(Path(str(module.__file__)).resolve())
     for name, dispatcher in found.items():
         assert dispatcher._cache._cache_file._source_stamp == stamp, name
         assert dispatcher.targetoptions["nogil"], name

@@ -270,6 +270,7 @@ def match(words: list[str]) -> None:
         deals: int = 1000,
         seed: int = 0,
         rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        match: bool = False,
         batch: int = 2048,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
@@ -286,10 +287,11 @@ def match(words: list[str]) -> None:
             deals: Deals to play, each twice.
             seed: Decides the decks and the players' random choices.
             rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            match: Play whole matches to the rules' target instead of single hands, each twice.
             batch: Games to play at once. It changes the speed, never the result.
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
-            records: Also write every hand to this file, one line each (gin_env/record.py), for ginrummy replay.
+            records: Also write every game to this file, one line each (gin_env/record.py), for ginrummy replay.
         """
         return locals()
 
@@ -314,7 +316,9 @@ def match(words: list[str]) -> None:
             deals=wanted["deals"],
             seed=wanted["seed"],
             rules=wanted["rules"],
+            match=wanted["match"],
             batch=wanted["batch"],
+            forfeits=True,
             progress=progress,
             record=record,
         )
@@ -339,7 +343,7 @@ def _games_bar() -> Iterator[Callable[[int, int], None]]:
 
         def progress(finished: int, games: int) -> None:
             speed = bar.tasks[0].speed
-            text = f"{finished:,} of {games:,} hands" + (f", {speed:,.0f} a second" if speed else "")
+            text = f"{finished:,} of {games:,} games" + (f", {speed:,.0f} a second" if speed else "")
             bar.update(task, description="playing", completed=finished, total=games, text=text)
 
         yield progress

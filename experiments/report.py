@@ -33,8 +33,15 @@ def headline(result: "MatchResult") -> str:
             f"{a} and {b} cannot be told apart: {mean:+z.{digits}f} points a hand for {a} "
             f"(95 % interval {low:+z.{digits}f} to {high:+z.{digits}f}), {played}"
         )
+    rate, (least, most) = result.win_rate, result.win_ci95
     if mean < 0:  # told from the winner's side
         a, b, mean, low, high = b, a, -mean, -high, -low
+        rate, least, most = 1 - rate, 1 - most, 1 - least
+    if result.match:
+        return (
+            f"{a} wins {_percent(rate)} of matches against {b} (95 % interval {_percent(least)} to {_percent(most)}) "
+            f"and {mean:+.{digits}f} points a hand ({low:+.{digits}f} to {high:+.{digits}f}), {played}"
+        )
     return (
         f"{a} beats {b} by {mean:.{digits}f} points a hand "
         f"(95 % interval {low:.{digits}f} to {high:.{digits}f}), {played}"
@@ -71,7 +78,8 @@ _BEHAVIOUR: tuple[tuple[str, Callable[["Behaviour"], str]], ...] = (
 
 def match_table(result: "MatchResult") -> Table:
     """Returns the table of a match: results, seats, behaviour and speed, a column for each side."""
-    table = Table(title=f"{result.rules}, seed {result.seed}, {2 * result.deals:,} hands", title_justify="left")
+    games = f"{2 * result.deals:,} matches, " if result.match else ""
+    table = Table(title=f"{result.rules}, seed {result.seed}, {games}{result.hands:,} hands", title_justify="left")
     table.add_column("")
     for name in side_names(result):
         table.add_column(name, justify="right")
@@ -80,8 +88,12 @@ def match_table(result: "MatchResult") -> Table:
     # The other side is the dealer where a is not.
     table.add_row("  as non-dealer", f"{result.as_non_dealer:+z.2f}", f"{-result.as_dealer:+z.2f}")
     table.add_row("  as dealer", f"{result.as_dealer:+z.2f}", f"{-result.as_non_dealer:+z.2f}")
-    hands = 2 * result.deals
+    hands = max(result.hands, 1)
     table.add_row("hands won", _percent(result.hands_won / hands), _percent(result.hands_lost / hands))
+    if result.match:
+        table.add_row("matches won", _percent(result.win_rate), _percent(1 - result.win_rate))
+    if any(result.forfeits):
+        table.add_row("games forfeited", *(f"{number:,}" for number in result.forfeits))
     table.add_section()
     for label, show in _BEHAVIOUR:
         table.add_row(label, *(show(side) for side in result.behaviour))

@@ -182,7 +182,7 @@ def train_ppo(words: list[str]) -> None:
         overwrite: bool = False
         """Start afresh in a folder that holds a run."""
 
-    default = TrainPPO(load_recipe(path), recipe, Path("runs") / path.stem)
+    default = TrainPPO(load_recipe(path, PPOConfig), recipe, Path("runs") / path.stem)
     description = (
         "Train a network by self-play with PPO. Ctrl-C stops after the update in progress and leaves a checkpoint, "
         f"from which the same command goes on. Recipes of this package: {', '.join(recipe_names())}."

@@ -1,18 +1,15 @@
 """What a run tells: TensorBoard scalars, the same as JSON lines, a progress bar, and where the time goes."""
 
 import json
-import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from training.checkpoint import write_atomically
-
-METRICS = "metrics.jsonl"
+from training.folder import METRICS, load_metrics, write_atomically
 
 # Every scalar of a run, by group; the docs print this table.
 GLOSSARY = {
@@ -48,6 +45,7 @@ GLOSSARY = {
     "time/rollout": "share of the time spent playing, network included",
     "time/learn": "share of the time spent on gradients",
     "time/evaluate": "share of the time spent on evaluation",
+    "time/seconds": "seconds of training since the run began, evaluations included, pauses between sessions left out",
 }
 
 
@@ -81,16 +79,24 @@ class Log:
     Args:
         run: The run's folder.
         step: Step from which the run goes on; later entries of an interrupted run are dropped, and at 0 all of them.
+
+    Attributes:
+        seconds: Seconds of training up to that step.
+
+    Raises:
+        OSError: If the folder cannot be written.
     """
 
     def __init__(self, run: Path, step: int = 0) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         self.path = run / METRICS
-        if step and self.path.exists():
-            kept = [line for line in self.path.read_text().splitlines() if _step_of(line) <= step]
-            write_atomically(self.path, "".join(line + "\n" for line in kept).encode())
-        elif not step:
+        self.seconds = 0.0
+        if step:
+            kept = [entry for entry in load_metrics(run) if entry["step"] <= step]
+            write_atomically(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
+            self.seconds = next((entry["time/seconds"] for entry in reversed(kept) if "time/seconds" in entry), 0.0)
+        else:
             for old in (self.path, *run.glob("events.out.tfevents.*")):
                 old.unlink(missing_ok=True)
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (closed by close)
@@ -105,18 +111,14 @@ class Log:
         self.file.write(json.dumps(line) + "\n")
         self.file.flush()
 
-    def close(self) -> None:
-        """Closes the files."""
-        self.file.close()
-        self.board.close()
+    def __enter__(self) -> "Log":
+        return self
 
-
-def _step_of(line: str) -> int:
-    try:
-        return int(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
-        # A line that was cut off when the process died.
-        return sys.maxsize
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        # After an error it may not be possible to write the rest, and the error is what counts.
+        with suppress(OSError) if kind else nullcontext():
+            self.file.close()
+            self.board.close()
 
 
 class Display:

@@ -3,10 +3,11 @@
 import dataclasses
 import json
 import math
+import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,20 +23,15 @@ from gin_env.engine import mix_keys
 from gin_env.rules import Rules, as_rules, automatic
 from gin_env.tables import TABLE_DTYPE
 from training.checkpoint import (
-    BEST,
-    CHECKPOINT,
-    CONFIG,
-    CheckpointError,
     load_checkpoint,
-    load_config,
     load_network,
     load_optimizer,
     network_tensors,
     optimizer_tensors,
     save_checkpoint,
-    write_json,
 )
 from training.config import RunConfig
+from training.folder import BEST, CHECKPOINT, CONFIG, CheckpointError, load_config, locked, write_json
 from training.metrics import Display, Log, Stopwatch
 
 # Fields that may differ when a run is resumed: they do not change what is computed before the step they stop at.
@@ -284,60 +280,74 @@ def train(kind: type[Learner], config: RunConfig, run: Path | str, *, overwrite:
         overwrite: Whether to start afresh in a folder that holds a run.
 
     Raises:
-        CheckpointError: If the folder holds another run, or a damaged one.
-        TrainingError: If the loss stops being a number.
+        CheckpointError: If the folder holds another run, or a damaged one, or another process trains in it.
+        TrainingError: If the loss stops being a number, or the folder cannot be written. The last checkpoint is whole.
         Interrupted: After Ctrl-C; a checkpoint is written.
         ValueError: If the config names rules or agents that do not exist.
-        OSError: If the folder cannot be written; the last checkpoint is whole.
     """
     run = Path(run)
-    resume = _prepare(config, run, overwrite)
-    learner = kind(config)
-    if resume:
-        learner.restore(run)
-    else:
-        run.mkdir(parents=True, exist_ok=True)
-        write_json(run / CONFIG, {"algorithm": kind.algorithm, **config.to_dict()})
-    start = time.perf_counter()
-    first_step = learner.step
-    watch = Stopwatch()
-    log = Log(run, learner.step)
-    try:
-        with Display(config.total_steps, learner.step) as display, _interruptible() as interrupted:
-            if resume:
-                display.line(f"going on with {run} at step {learner.step:,}")
-            while learner.step < config.total_steps:
-                before, tick = learner.step, time.perf_counter()
-                scalars = learner.update(watch)
-                rate = (learner.step - before) / (time.perf_counter() - tick)
-                scalars["charts/SPS"] = rate
-                last = learner.step >= config.total_steps
-                stop = last or bool(interrupted)
-                if last or crossed(before, learner.step, config.eval_every):
-                    with watch.part("evaluate"):
-                        scalars |= learner.evaluate()
+    learner = kind(config)  # says what is wrong with the config before anything is written
+    with ExitStack() as stack:
+        with _writing(run):
+            run.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(run))
+            resume = _prepare(config, run, overwrite)
+        if resume:
+            learner.restore(run)
+        with _writing(run):
+            if not resume:
+                write_json(run / CONFIG, {"algorithm": kind.algorithm, **config.to_dict()})
+            log = stack.enter_context(Log(run, learner.step))
+        display = stack.enter_context(Display(config.total_steps, learner.step))
+        interrupted = stack.enter_context(_interruptible())
+        if resume:
+            display.line(f"going on with {run} at step {learner.step:,}")
+        start, first_step, watch = time.perf_counter(), learner.step, Stopwatch()
+        while learner.step < config.total_steps:
+            before, tick = learner.step, time.perf_counter()
+            scalars = learner.update(watch)
+            rate = (learner.step - before) / (time.perf_counter() - tick)
+            scalars["charts/SPS"] = rate
+            last = learner.step >= config.total_steps
+            stop = last or bool(interrupted)
+            evaluates = last or crossed(before, learner.step, config.eval_every)
+            if evaluates:
+                with watch.part("evaluate"):
+                    scalars |= learner.evaluate()
+                display.line(_evaluation_line(learner, rate, scalars["eval/mean"]))
+            scalars |= {f"time/{name}": share for name, share in watch.shares().items()}
+            scalars["time/seconds"] = log.seconds + time.perf_counter() - start
+            with _writing(run):
+                if evaluates:
                     learner.save_best(run, scalars["eval/mean"])
-                    display.line(_evaluation_line(learner, rate, scalars["eval/mean"]))
-                scalars |= {f"time/{name}": share for name, share in watch.shares().items()}
                 log.write(learner.step, scalars)
                 if stop or crossed(before, learner.step, config.checkpoint_every):
                     learner.save(run)
-                points = learner.evaluation.get("points_per_hand", math.nan)
-                display.update(learner.step, rate, f"{points:+.2f} v {config.eval_against[0]}; {watch}")
-                if stop and not last:
-                    raise Interrupted(
-                        f"stopped at step {learner.step:,} of {config.total_steps:,}; the checkpoint is "
-                        f"{run / CHECKPOINT}, and the same command goes on from it"
-                    )
-            seconds = time.perf_counter() - start
-            done = learner.step - first_step
-            if done:
-                display.line(f"{done:,} decisions in {seconds:,.0f} s ({done / seconds:,.0f} a second; {watch})")
-            else:
-                display.line(f"{run} has already reached its {config.total_steps:,} steps")
-    finally:
-        log.close()
+            points = learner.evaluation.get("points_per_hand", math.nan)
+            display.update(learner.step, rate, f"{points:+.2f} v {config.eval_against[0]}; {watch}")
+            if stop and not last:
+                raise Interrupted(
+                    f"stopped at step {learner.step:,} of {config.total_steps:,}; the checkpoint is "
+                    f"{run / CHECKPOINT}, and the same command goes on from it"
+                )
+        seconds = time.perf_counter() - start
+        done = learner.step - first_step
+        if done:
+            display.line(f"{done:,} decisions in {seconds:,.0f} s ({done / seconds:,.0f} a second; {watch})")
+        else:
+            display.line(f"{run} has already reached its {config.total_steps:,} steps")
     return Summary(run, learner.step, seconds, learner.evaluation)
+
+
+@contextmanager
+def _writing(run: Path) -> Iterator[None]:
+    """Says in one sentence that a run's folder cannot be written, and what is left."""
+    try:
+        yield
+    except OSError as error:
+        whole = os.path.exists(run / CHECKPOINT)
+        left = "the last checkpoint is whole, and the same command goes on from it" if whole else "there is no checkpoint"
+        raise TrainingError(f"cannot write {error.filename or run}: {error.strerror or error}; {left}") from None
 
 
 def _prepare(config: RunConfig, run: Path, overwrite: bool) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 RECIPES = Path(__file__).parent / "recipes"
 DEFAULT_RECIPE = "quick"
+DEFAULT_RECIPES = {"ppo": DEFAULT_RECIPE, "dqn": "dqn", "imitate": "imitate"}
 TRACEBACK = "GINRUMMY_TRACEBACK"
 
 # The extra of gin-env that brings each package.
@@ -42,6 +43,9 @@ Trains bots that play gin rummy, exports them, and measures players and the engi
 
 commands:
   train ppo       train a network by self-play, from a recipe
+  train dqn       the same by Q-learning with a replay
+  train imitate   train a network to play like another player, as a start for more
+  runs            list training runs, or compare some of them
   ablate          train variants of a recipe for the same time, and see what each part of it is worth
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
@@ -162,46 +166,89 @@ def _tyro(function: Callable[..., Any], name: str, words: Sequence[str], **optio
 
 
 def train_ppo(words: list[str]) -> None:
-    """Trains by PPO. The recipe's values are the defaults of the options."""
-    from dataclasses import dataclass
+    """Trains by PPO."""
+    _train("ppo", words, "Train a network by self-play with PPO.")
+
+
+def train_dqn(words: list[str]) -> None:
+    """Trains by DQN."""
+    _train("dqn", words, "Train a network by self-play with DQN: double, dueling, n-step, prioritised replay.")
+
+
+def train_imitate(words: list[str]) -> None:
+    """Trains by imitation."""
+    about = (
+        "Train a network to play like another player, as a start for more: "
+        "ginrummy train imitate --teacher greedy --run runs/x, then ginrummy train ppo --start-from runs/x."
+    )
+    _train("imitate", words, about)
+
+
+def _train(algorithm: str, words: list[str], about: str) -> None:
+    """Trains. The recipe's values are the defaults of the options."""
+    from dataclasses import make_dataclass
 
     import tyro
 
-    from training.config import PPOConfig, load_recipe
+    from training.config import CONFIGS, load_recipe
 
     # The recipe first: what it says is what the other options default to, and what the help shows.
-    recipe = _option(words, "--recipe") or DEFAULT_RECIPE
+    recipe = _option(words, "--recipe") or DEFAULT_RECIPES[algorithm]
     path = find_recipe(recipe)
-
-    @dataclass(frozen=True)
-    class TrainPPO:
-        config: Annotated[PPOConfig, tyro.conf.arg(name="")]
-        recipe: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")]
-        """A recipe of this package, or a TOML file of one's own. It sets the defaults below."""
-        run: Annotated[Path, tyro.conf.arg(metavar="DIR")]
-        """Folder of the run. Where it holds an unfinished run with the same settings, that one goes on."""
-        overwrite: bool = False
-        """Start afresh in a folder that holds a run."""
-
-    default = TrainPPO(load_recipe(path, PPOConfig), recipe, Path("runs") / path.stem)
+    kind = CONFIGS[algorithm]
+    fields: list[tuple[str, Any]] = [
+        ("config", Annotated[kind, tyro.conf.arg(name="")]),
+        (
+            "recipe",
+            Annotated[
+                str,
+                tyro.conf.arg(
+                    metavar="NAME|FILE",
+                    help="A recipe of this package, or a TOML file of one's own. It sets the defaults below.",
+                ),
+            ],
+        ),
+        (
+            "run",
+            Annotated[
+                Path,
+                tyro.conf.arg(
+                    metavar="DIR",
+                    help="Folder of the run. Where it holds an unfinished run with the same settings, that one goes on.",
+                ),
+            ],
+        ),
+        ("overwrite", Annotated[bool, tyro.conf.arg(help="Start afresh in a folder that holds a run.")]),
+    ]
+    options = make_dataclass("Options", fields, frozen=True)
+    default = options(load_recipe(path, kind), recipe, Path("runs") / path.stem, False)
     description = (
-        "Train a network by self-play with PPO. Ctrl-C stops after the update in progress and leaves a checkpoint, "
-        f"from which the same command goes on. Recipes of this package: {', '.join(recipe_names())}."
+        f"{about} Ctrl-C stops after the update in progress and leaves a checkpoint, from which the same command goes "
+        f"on. Recipes of this package: {', '.join(recipe_names(algorithm))}."
     )
-    wanted: TrainPPO = _tyro(TrainPPO, "train ppo", words, default=default, description=description)
+    wanted = _tyro(options, f"train {algorithm}", words, default=default, description=description)
 
-    from training import ppo
+    from importlib import import_module
+
+    from training.run import Interrupted
 
     try:
-        ppo.train(wanted.config, wanted.run, overwrite=wanted.overwrite)
-    except ppo.Interrupted as stop:
+        import_module(f"training.{algorithm}").train(wanted.config, wanted.run, overwrite=wanted.overwrite)
+    except Interrupted as stop:
         raise _Failure(str(stop), 130) from None
     print(f"{wanted.run} is trained; next: ginrummy export {wanted.run} --out bots/{wanted.run.name}")
 
 
-def recipe_names() -> list[str]:
-    """The names of the recipes that come with this package."""
-    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+def recipe_names(algorithm: str | None = None) -> list[str]:
+    """The names of the recipes that come with this package, all or those for an algorithm."""
+    return sorted(path.stem for path in RECIPES.glob("*.toml") if algorithm in (None, recipe_algorithm(path)))
+
+
+def recipe_algorithm(path: Path) -> str:
+    """The algorithm that a recipe is for: ppo, unless it names another."""
+    import tomllib
+
+    return str(tomllib.loads(path.read_text(encoding="utf-8")).get("algorithm", "ppo"))
 
 
 def find_recipe(recipe: str) -> Path:
@@ -280,6 +327,47 @@ def ablate(words: list[str]) -> None:
         ablation.plot(result, wanted["plot"])
     result["command"] = "ginrummy ablate " + " ".join(words)
     _tell(result, wanted["json"], wanted["out"], lambda console: console.print(ablation_table(result)))
+
+
+# ------------------------------------------------------------------------------------------------------------- runs
+
+
+def runs(words: list[str]) -> None:
+    """Lists or compares training runs."""
+    import tyro
+
+    def arguments(
+        folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER...")] = (Path("runs"),),
+        against: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "greedy",
+        plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """List the training runs in a folder: how far they are and how they play. Several folders are compared.
+
+        Args:
+            folders: Folders of runs, or folders that hold some.
+            against: The player whose evaluations count, one of the run's eval_against.
+            plot: Also draw points by decisions and by minutes into this picture (.png, .svg or .pdf).
+            json: Print one JSON object instead of the tables.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "runs", words)
+
+    from experiments.runs import plot_runs, print_runs, read_runs, runs_to_json
+
+    folders, against = wanted["folders"], wanted["against"]
+    found = read_runs(folders, against)
+    if wanted["plot"] is not None:
+        plot_runs(found, against, wanted["plot"])
+    _tell(
+        runs_to_json(found, against),
+        wanted["json"],
+        wanted["out"],
+        lambda console: print_runs(found, against, console, compare=len(folders) > 1),
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------- export
@@ -773,6 +861,9 @@ def _tell(data: dict[str, Any], as_json: bool, out: Path | None, show: Callable[
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train ppo": train_ppo,
+    "train dqn": train_dqn,
+    "train imitate": train_imitate,
+    "runs": runs,
     "ablate": ablate,
     "export": export,
     "match": match,

@@ -9,22 +9,31 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from training.folder import METRICS, load_metrics, write_atomically
+from training.folder import METRICS as METRICS
+from training.folder import load_metrics, write_atomically
 
 # Every scalar of a run, by group; the docs print this table.
 GLOSSARY = {
     "charts/SPS": "the learner's decisions per second since the last entry",
     "charts/learning_rate": "Adam's step",
     "charts/entropy_weight": "weight of the entropy in the loss",
+    "charts/epsilon": "DQN: share of random decisions",
+    "charts/importance": "DQN: exponent of the importance weights",
+    "charts/replay": "DQN: decisions in the replay",
     "losses/policy_loss": "PPO's clipped surrogate, to be minimised",
     "losses/value_loss": "half the mean squared error of the value, in units of reward",
     "losses/critic_loss": "the same of the critic that sees all cards, where there is one",
     "losses/hand_nats": "cross-entropy of the guess at the opponent's hand, nats per unseen card, where it guesses",
-    "losses/gradient_steps": "gradient steps of the update; fewer than planned if kl_stop ended it",
+    "losses/gradient_steps": "gradient steps of the update; PPO: fewer than planned if kl_stop ended it",
     "losses/entropy": "mean entropy of the policy over legal actions, nats",
     "losses/approx_kl": "mean of (ratio - 1) - log ratio: how far the policy moved in the update, nats",
     "losses/clipfrac": "share of decisions whose ratio left the clip range",
-    "losses/explained_variance": "share of the returns' variance that the value explains",
+    "losses/explained_variance": "share of the returns' variance that the value explains; DQN: of the targets'",
+    "losses/q_loss": "DQN: half the squared error of the decisions drawn, weighted, in units of reward",
+    "losses/td_error": "DQN: mean distance of a decision's value from its target, in units of reward",
+    "losses/q_value": "DQN: mean value of the decisions drawn, in units of reward",
+    "losses/imitation_loss": "imitation: cross-entropy on the teacher's choice, nats; its own entropy at best",
+    "losses/agreement": "imitation: share of positions where the likeliest action is the teacher's likeliest",
     "losses/grad_norm": "mean norm of the gradient before clipping",
     "game/knock_rate": "share of hands that ended with a knock that won",
     "game/gin_rate": "share of hands that ended with gin",

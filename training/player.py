@@ -60,6 +60,10 @@ class Player(Learner):
         agent = NeuralAgent(frozen, "past", sample=self.past_samples, device=str(self.device))
         self.collector.opponents.past.append(agent)
 
+    def to_device(self, *arrays: np.ndarray) -> list[Tensor]:
+        """The arrays as tensors where the network is."""
+        return [torch.from_numpy(array).to(self.device) for array in arrays]
+
     def game_scalars(self, before: int) -> dict[str, float]:
         """Ends an update that began at the step ``before``: keeps a past state if it is time; how hands ended."""
         if self.collector.opponents.need_past and crossed(before, self.step, self.config.past_every):

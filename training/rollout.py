@@ -171,8 +171,9 @@ class Collector:
             last_seats=np.empty(tables, dtype=np.int8),
             hidden=np.empty((horizon, tables, hidden_size), dtype=np.float32),
         )
-        self._next = (np.empty_like(self._batch.observations[0]), np.empty_like(self._batch.masks[0]))
-        self._next_hidden = np.empty_like(self._batch.hidden[0])
+        shapes = ((tables, OBSERVATION_SIZE), (tables, NUM_ACTIONS), (tables, hidden_size))
+        kinds = (np.float32, np.int8, np.float32)
+        *self._next, self._next_hidden = (np.empty(*pair) for pair in zip(shapes, kinds, strict=True))
         self._started = False
         if not self.opponents.need_past:
             self.start()

@@ -10,7 +10,7 @@ from gin_env import engine
 from gin_env.rules import preset
 from gin_env.view import VIEW_DTYPE, look, observe
 from training.advantages import CUT_ENDED, CUT_NONE, CUT_TRUNCATED
-from training.replay import Positions, Replay, SumTree, n_step_returns
+from training.replay import Positions, Replay, SumTree, n_step_returns, reach
 
 # --------------------------------------------------------------------------------------------------------- sum tree
 
@@ -84,17 +84,20 @@ def returns(
 GOING = [CUT_NONE] * 6
 
 
-def test_signs_by_hand() -> None:
+def test_turns_by_hand() -> None:
     """Seats take turns of two decisions, as a draw and a throw; the other's reward counts with a minus."""
-    rewards, seats = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], [0, 0, 1, 1, 0, 1]
-    assert returns(rewards, seats, GOING, 0, 1) == (1, 1, 1)  # the same seat decides next
-    assert returns(rewards, seats, GOING, 0, 2) == (3, 2, -1)  # the other one
-    assert returns(rewards, seats, GOING, 0, 3) == (3 - 4, 3, -1)
-    assert returns(rewards, seats, GOING, 0, 4) == (3 - 12, 4, 1)
-    assert returns(rewards, seats, GOING, 1, 3) == (2 - 12, 4, 1)
-    assert returns(rewards, seats, GOING, 2, 3) == (12 - 16, 5, 1)  # seen from seat 1
-    assert returns(rewards, seats, GOING, 0, 4, 0.5) == (1 + 1 - 1 - 1, 4, 1 / 16)
-    assert returns(rewards, seats, GOING, 0, 2, 0.5) == (2, 2, -1 / 4)
+    rewards, seats = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0], [0, 0, 1, 1, 0, 0, 1, 1]
+    going = [CUT_NONE] * 8
+    # From a draw the next own decision is the throw, from there it is the draw after the other's turn.
+    assert returns(rewards, seats, going, 0, 1) == (1, 1, 1)
+    assert returns(rewards, seats, going, 1, 1) == (2 - 12, 4, 1)
+    assert returns(rewards, seats, going, 0, 2) == (3 - 12, 4, 1)
+    assert returns(rewards, seats, going, 0, 3) == (3 - 12 + 16, 5, 1)
+    # The same from the other seat, of whose next decision round the ring is seat 0's part of it.
+    assert returns(rewards, seats, going, 3, 1) == (8 - 48, 6, 1)
+    assert returns(rewards, seats, going, 7, 1) == (128 - 3, 2, 1)
+    # A decision later is worth half as much, whoever made it.
+    assert returns(rewards, seats, going, 0, 2, 0.5) == (1 + 1 - 1 - 1, 4, 1 / 16)
 
 
 def test_one_seat_alone_by_hand() -> None:
@@ -104,34 +107,37 @@ def test_one_seat_alone_by_hand() -> None:
 
 def test_nothing_follows_the_end_of_a_hand() -> None:
     cuts = [CUT_NONE, CUT_ENDED, CUT_NONE, CUT_NONE, CUT_NONE, CUT_NONE]
-    for steps in (2, 3, 5):
+    for steps in (1, 2, 5):
         total, _, factor = returns([0, 3, 100, 100, 100, 100], [0, 1, 0, 1, 0, 1], cuts, 0, steps)
         assert (total, factor) == (-3, 0)  # the other seat won 3 with its move
     # A dead hand is an end as well, and nothing was won.
     total, _, factor = returns([0, 0, 100, 100, 100, 100], [0, 1, 0, 1, 0, 1], cuts, 1, 4)
     assert (total, factor) == (0, 0)
-    # Before the end is reached, its position stands for it.
-    assert returns([0, 3, 100, 100, 100, 100], [0, 1, 0, 1, 0, 1], cuts, 0, 1) == (0, 1, -1)
+    # The end is not reached where the own position before it stands for it.
+    assert returns([1, 0, 3, 100, 100, 100], [0, 0, 1, 0, 1, 0], [CUT_NONE, *cuts[:5]], 0, 1) == (1, 1, 1)
 
 
 def test_a_truncated_decision_stands_as_it_was() -> None:
     cuts = [CUT_NONE, CUT_NONE, CUT_TRUNCATED, CUT_NONE, CUT_NONE, CUT_NONE]
-    # Its reward does not count and the next hand's position neither: its own value is taken.
-    for steps in (2, 3, 5):
+    # Its reward does not count and the next hand's position neither: its own value is taken, here the other seat's.
+    for steps in (1, 2, 5):
         assert returns([0, 0, 50, 100, 100, 100], [0, 1, 1, 0, 0, 1], cuts, 0, steps, 0.5) == (0, 2, -1 / 4)
+    assert returns([0, 0, 50, 100, 100, 100], [0, 1, 0, 0, 0, 1], cuts, 0, 3, 0.5) == (0, 2, 1 / 4)
 
 
 def restated(
     rewards: np.ndarray, seats: np.ndarray, cuts: np.ndarray, tables: int, row: int, steps: int, discount: float
 ) -> tuple[float, int, float]:
-    """The same as a sum over the chain, which is made first."""
+    """The same as a sum over the chain of a table, which is made first."""
     slots = rewards.size // tables
     slot, table = divmod(row, tables)
-    chain = [((slot + k) % slots) * tables + table for k in range(steps + 1)]
+    chain = [((slot + k) % slots) * tables + table for k in range(reach(steps) + 1)]
+    own = [k for k in range(1, len(chain)) if seats[chain[k]] == seats[row]]
+    goal = own[steps - 1] if len(own) >= steps else len(chain) - 1
     total = 0.0
-    for k in range(steps + 1):
+    for k in range(goal + 1):
         sign = 1 if seats[chain[k]] == seats[row] else -1
-        if k == steps or cuts[chain[k]] == CUT_TRUNCATED:
+        if k == goal or cuts[chain[k]] == CUT_TRUNCATED:
             return total, chain[k], sign * discount**k
         total += discount**k * sign * float(rewards[chain[k]])
         if cuts[chain[k]] == CUT_ENDED:
@@ -143,7 +149,7 @@ def restated(
 @pytest.mark.parametrize("discount", [1.0, 0.75])
 def test_against_the_restatement(steps: int, discount: float) -> None:
     rng = np.random.default_rng(steps)
-    slots, tables = 9, 13
+    slots, tables = 17, 13
     size = slots * tables
     rewards = rng.normal(size=size).astype(np.float32)
     seats = rng.integers(0, 2, size=size).astype(np.int8)
@@ -206,15 +212,15 @@ def drawn(replay: Replay, count: int = 400) -> set[int]:
 def test_a_decision_is_drawn_once_its_return_is_known_until_it_is_overwritten() -> None:
     replay = Replay(size=6 * TABLES + 1, tables=TABLES, steps=2)
     rng = np.random.default_rng(0)
-    assert replay.slots == 6
+    assert (replay.slots, replay.wait) == (6, 4)
     for number in range(20):
-        if number <= 2:
+        if number <= 4:
             with pytest.raises(ValueError, match="no decision to draw yet"):
                 replay.draw(5, 0, 0.4)
         else:
-            # The last two at each table wait for theirs, and six of them fit.
+            # The last four at each table wait for theirs, and six of them fit.
             first = max(number - 6, 0)
-            assert drawn(replay) == set(range(first * TABLES, (number - 2) * TABLES))
+            assert drawn(replay) == set(range(first * TABLES, (number - 4) * TABLES))
         assert replay.filled == min(number, 6) * TABLES
         add(replay, rng)
 
@@ -224,7 +230,8 @@ def test_a_truncated_decision_is_never_drawn() -> None:
     rng = np.random.default_rng(0)
     cuts = np.array([CUT_NONE, CUT_TRUNCATED, CUT_ENDED, CUT_NONE], dtype=np.int8)
     add(replay, rng, cuts)
-    add(replay, rng)
+    for _ in range(3):
+        add(replay, rng)
     assert drawn(replay) == {0, 2, 3}
 
 
@@ -233,7 +240,7 @@ def test_draws_follow_the_priorities() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
         add(replay, rng)
-    rows = np.arange(49 * TABLES)
+    rows = np.arange(47 * TABLES)
     errors = rng.normal(size=rows.size) * 3
     replay.set_errors(rows, errors)
     wanted = np.sqrt(np.abs(errors) + 1e-3)
@@ -243,14 +250,14 @@ def test_draws_follow_the_priorities() -> None:
     assert (np.abs(got - count * wanted / wanted.sum()) < 2).all()
     # A new decision comes in with the highest priority so far.
     add(replay, rng)
-    assert replay.tree.priorities[49 * TABLES] == pytest.approx(np.sqrt(np.abs(errors).max() + 1e-3))
+    assert replay.tree.priorities[47 * TABLES] == pytest.approx(np.sqrt(np.abs(errors).max() + 1e-3))
 
 
 def test_weights_make_up_for_the_chances() -> None:
-    replay = Replay(size=3 * TABLES, tables=TABLES, steps=1, exponent=1.0)
+    replay = Replay(size=4 * TABLES, tables=TABLES, steps=1, exponent=1.0)
     rng = np.random.default_rng(0)
-    add(replay, rng)
-    add(replay, rng)
+    for _ in range(4):
+        add(replay, rng)
     replay.set_errors(np.arange(4), np.array([1, -2, 4, 8]) - np.array([1, -1, 1, 1]) * 1e-3)
     for importance in (0.0, 0.5, 1.0):
         draw = replay.draw(600, 2, importance)
@@ -264,7 +271,7 @@ def test_weights_make_up_for_the_chances() -> None:
     assert any(replay.draw(2, seed, 1.0).rows.tolist() != replay.draw(2, 2, 1.0).rows.tolist() for seed in range(9))
 
 
-@pytest.mark.parametrize("decisions", [3, 6, 17])
+@pytest.mark.parametrize("decisions", [5, 8, 17])
 def test_what_is_put_back_goes_on_the_same(decisions: int) -> None:
     def new() -> Replay:
         return Replay(size=8 * TABLES, tables=TABLES, steps=2, discount=0.9)
@@ -294,5 +301,5 @@ def test_a_million_decisions_fit_into_half_a_gigabyte() -> None:
 
 
 def test_a_replay_that_is_too_small() -> None:
-    with pytest.raises(ValueError, match="12 decisions is too small for returns of 3 steps at 4 tables"):
-        Replay(size=12, tables=4, steps=3)
+    with pytest.raises(ValueError, match="28 decisions is too small for returns of 3 steps at 4 tables"):
+        Replay(size=28, tables=4, steps=3)

@@ -219,8 +219,8 @@ class DQNConfig(RunConfig):
     """Decisions before the first gradient step."""
     minibatch: int = 1024
     """Decisions in each gradient step."""
-    n_step: int = 8
-    """Decisions of a table, whoever makes them, whose rewards count before a value stands for the rest."""
+    n_step: int = 3
+    """Decisions of a seat after which the value of its next position stands for the rest of the hand."""
     discount: float = 1.0
     """What a point is worth one decision later."""
     target_every: int = 200
@@ -245,11 +245,12 @@ class DQNConfig(RunConfig):
     def __post_init__(self) -> None:
         """Checks every field; see `RunConfig`."""
         super().__post_init__()
-        least = (self.n_step + 1) * self.tables
+        # By then each seat has decided n times again, at two decisions a turn, and some more.
+        least = (2 * self.n_step + 2) * self.tables
         for name in ("replay_size", "learn_from"):
             if getattr(self, name) < least:
                 raise ValueError(
-                    f"config: {name} is {getattr(self, name)}; expected at least (n_step + 1) x tables = {least}"
+                    f"config: {name} is {getattr(self, name)}; expected at least (2 n_step + 2) x tables = {least}"
                 )
 
 

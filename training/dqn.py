@@ -120,7 +120,7 @@ class Trainer(Player):
         actions, weights = self.to_device(draw.actions, draw.weights)
         targets = self.targets(draw)
         logits, values, _ = self.forward(seen, legal)
-        every = losses.dueling_values(logits, values, legal, config.points_scale)
+        every = losses.dueling_values(logits, values, config.points_scale)
         chosen = every.gather(1, actions.unsqueeze(1)).squeeze(1)
         errors = targets - chosen
         loss = 0.5 * (weights * errors.square()).mean()
@@ -148,10 +148,10 @@ class Trainer(Player):
         returns, factors = self.to_device(draw.returns, draw.factors)
         # Many hands end within n decisions: nothing is to be computed for those.
         rows = np.flatnonzero(draw.factors)
+        if not rows.size:
+            return returns
         seen, legal = self.to_device(*self.replay.positions.get(draw.follow[rows]))
-        online, target = (
-            losses.dueling_values(*network(seen, legal), legal, scale) for network in (self.network, self.target)
-        )
+        online, target = (losses.dueling_values(*net(seen, legal), scale) for net in (self.network, self.target))
         (places,) = self.to_device(rows)
         followed = losses.double_dqn_targets(returns[places], factors[places], online, target, legal)
         return returns.index_copy(0, places, followed)

@@ -53,25 +53,18 @@ def explained_variance(values: Tensor, targets: Tensor) -> float:
     return float(1 - (targets - values).var() / spread) if spread > 0 else 0.0
 
 
-def dueling_values(logits: Tensor, values: Tensor, mask: Tensor, scale: float) -> Tensor:
-    """What each legal action is worth (Wang et al. 2016), from the two heads of a network; (N, A).
+def dueling_values(logits: Tensor, values: Tensor, scale: float) -> Tensor:
+    """What each legal action is worth (Wang et al. 2016, equation 8), from the two heads of a network; (N, A).
 
     A logit is read as points: the likeliest action is worth the value, and another as many points less as its logit is
     lower. So the policy's likeliest action is the best one, and the value is that of the position.
 
-    Going back, the gradient is that of the form of the paper, which takes the mean of the legal logits in place of the
-    largest: otherwise a best action that disappoints would lower the value alone, and stay the best.
-
     Args:
         logits: (N, A), masked: very low where an action is illegal, which its value then is as well.
         values: (N,), units of reward.
-        mask: (N, A), 1 for legal actions.
         scale: Points that make one unit of reward.
     """
-    legal = mask != 0
-    mean = logits.masked_fill(~legal, 0).sum(dim=1, keepdim=True) / legal.sum(dim=1, keepdim=True).clamp(min=1)
-    base = mean + (logits.amax(dim=1, keepdim=True) - mean).detach()
-    return values.unsqueeze(1) + (logits - base) / scale
+    return values.unsqueeze(1) + (logits - logits.amax(dim=1, keepdim=True)) / scale
 
 
 def double_dqn_targets(

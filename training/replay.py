@@ -116,10 +116,11 @@ def _returns(rows, rewards, seats, cuts, tables, steps, discount, returns, follo
         seat = seats[place]
         total = np.float32(0)
         weight = np.float32(1)
-        for _ in range(steps):
+        own = 0
+        for _ in range(reach(steps)):
+            sign = np.float32(1) if seats[place] == seat else np.float32(-1)
             if cuts[place] == CUT_TRUNCATED:
                 break  # the value stands as it was here
-            sign = np.float32(1) if seats[place] == seat else np.float32(-1)
             total += weight * sign * rewards[place]
             if cuts[place] == CUT_ENDED:
                 weight = np.float32(0)
@@ -128,9 +129,21 @@ def _returns(rows, rewards, seats, cuts, tables, steps, discount, returns, follo
             place += tables
             if place >= size:
                 place -= size
+            own += seats[place] == seat
+            if own == steps:
+                break
         returns[k] = total
         follow[k] = place
         factors[k] = weight if seats[place] == seat else -weight
+
+
+@kernel
+def reach(steps):
+    """Decisions of a table after which a seat has decided so many times again.
+
+    A turn is two decisions, so from a throw on one's n-th decision comes n + 2, n + 2, n + 4, n + 4 ... later.
+    """
+    return steps + 2 * ((steps + 1) // 2)
 
 
 def n_step_returns(
@@ -142,16 +155,17 @@ def n_step_returns(
     steps: int,
     discount: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What some decisions brought within n decisions of their tables, and where their value goes on.
+    """What some decisions brought until their seat had decided n times again, and where their value goes on.
 
-    Walking a table's decisions in order, whoever makes them, all is seen from the seat of the first. With s = 1 where
-    the seat of decision t + k is that of decision t and -1 where it is the other's, the target of decision t is
+    A table's decisions are walked in order, those of both seats, from decision t to decision u, the n-th of the same
+    seat after it. With s[k] = 1 where that seat decides at k and -1 where the other one does, the target is
 
-        sum of discount^k s reward[t + k] for k < n, plus discount^n s V[t + n]
+        sum of discount^(k - t) s[k] reward[k] for t <= k < u, plus discount^(u - t) V[u]
 
-    V being the value to the seat that decides there. A hand's end cuts the chain: nothing follows. At a decision that
-    was truncated the chain stops before its reward, for nobody knows what would have come, and V of that position
-    stands for the rest.
+    V being the value to the seat that decides there. It is always a position of the same seat: the other one does not
+    see the hand, so that its value says nothing of how good that is. A hand's end cuts the chain: nothing follows. At a
+    decision that was truncated it stops before the reward, for nobody knows what would have come, and the value of that
+    position stands for the rest, with a minus if it is the other seat's.
 
     Args:
         rows: (K,) int64, the decisions.
@@ -160,12 +174,12 @@ def n_step_returns(
         seats: (S * N,) int8, who decides.
         cuts: (S * N,) int8, see training.advantages.
         tables: N.
-        steps: n, less than S.
+        steps: n; `reach` of it is less than S.
         discount: What a reward is worth one decision later.
 
     Returns:
         The rewards' sums (K,) float32; the rows (K,) int64 whose value follows; and what it is multiplied with (K,)
-        float32: below 0 where the other seat decides there, and 0 where nothing follows.
+        float32: 0 where nothing follows.
     """
     returns = np.empty(rows.size, dtype=np.float32)
     follow = np.empty(rows.size, dtype=np.int64)
@@ -188,23 +202,23 @@ class Draw(NamedTuple):
 class Replay:
     """A ring of the last decisions at N tables, drawn by priority (Schaul et al. 2016, proportional).
 
-    Once n more decisions have been kept, a decision can be drawn, at first with the highest priority given so far. One
-    that was truncated never is: it has no return.
+    A decision can be drawn once its seat's next n have been kept (`reach`), at first with the highest priority given so
+    far. One that was truncated never is: it has no return.
 
     Args:
         size: Decisions to keep; rounded down to a whole number for each table.
         tables: N.
-        steps: n of the returns.
+        steps: n of the returns (`n_step_returns`).
         discount: What a reward is worth one decision later.
         exponent: Of the priorities: 0 draws all alike.
 
     Raises:
-        ValueError: If fewer than n + 1 decisions fit for each table.
+        ValueError: If too few decisions fit for each table.
     """
 
     def __init__(self, size: int, tables: int, steps: int, discount: float = 1.0, exponent: float = 0.5) -> None:
-        self.slots = size // tables
-        if self.slots <= steps:
+        self.slots, self.wait = size // tables, reach(steps)
+        if self.slots <= self.wait:
             raise ValueError(f"a replay of {size} decisions is too small for returns of {steps} steps at {tables} tables")
         self.tables, self.steps, self.discount, self.exponent = tables, steps, discount, exponent
         rows = self.slots * tables
@@ -245,8 +259,8 @@ class Replay:
         self.seats[places] = seats
         self.cuts[places] = cuts
         self.tree.set(rows, np.zeros(self.tables))
-        if self.kept >= self.steps:
-            ready = self._rows(self.kept - self.steps)
+        if self.kept >= self.wait:
+            ready = self._rows(self.kept - self.wait)
             self.tree.set(ready, np.where(self.cuts[ready] == CUT_TRUNCATED, 0.0, self.highest**self.exponent))
         self.kept += 1
 

@@ -13,8 +13,9 @@ import numpy as np
 RESAMPLES = 1000
 # Points of the Elo scale for one unit of the logarithm of the odds.
 ELO = 400 / np.log(10)
-# Games added to each pairing that has met, all drawn. Without them a player who never lost would be rated infinite.
-PRIOR_GAMES = 1.0
+# Half a win for either side is added to each pairing that has met (Jeffreys's prior). Without it a player who never
+# lost would be rated infinite.
+PRIOR = 0.5
 _AT_ONCE = 100  # resamples
 
 
@@ -33,12 +34,13 @@ class Ratings:
     first: np.ndarray
 
 
-def bradley_terry(wins: np.ndarray) -> np.ndarray:
+def bradley_terry(wins: np.ndarray, prior: float | np.ndarray = PRIOR) -> np.ndarray:
     """Fits ratings to results, by choix's iterative spectral ranking (Maystre and Grossglauser 2015).
 
     Args:
         wins: (K, K), the games that player i won against j, draws counting half. Every two players must have met, or
             be linked by a chain of others.
+        prior: Wins that are added for both sides of each pairing that has met; or (K, K), for each.
 
     Returns:
         (K,) float64, on the Elo scale, mean 0.
@@ -49,7 +51,7 @@ def bradley_terry(wins: np.ndarray) -> np.ndarray:
     from choix import ilsr_pairwise_dense
 
     met = wins + wins.T > 0
-    ratings: np.ndarray = ELO * ilsr_pairwise_dense(np.where(met, wins + PRIOR_GAMES / 2, 0))
+    ratings: np.ndarray = ELO * ilsr_pairwise_dense(np.where(met, wins + prior, 0))
     return ratings
 
 
@@ -87,14 +89,14 @@ def rate(
     deals = halves.shape[0]
     games = won[pairings[0]].size
 
-    def fit(totals: np.ndarray) -> np.ndarray:
+    def fit(totals: np.ndarray, prior: float | np.ndarray) -> np.ndarray:
         wins = np.zeros((players, players))
         for (i, j), total in zip(pairings, totals, strict=True):
             wins[i, j], wins[j, i] = total / 2, games - total / 2
-        elo = bradley_terry(wins)
+        elo = bradley_terry(wins, prior)
         return elo if anchor is None else elo - elo[anchor]
 
-    elo = fit(halves.sum(axis=0))
+    elo = fit(halves.sum(axis=0), PRIOR)
     if deals < 2:
         return Ratings(elo, np.tile([-np.inf, np.inf], (players, 1)), np.full(players, 1 / players))
     rng = np.random.default_rng(seed)
@@ -103,6 +105,8 @@ def rate(
         rows = min(_AT_ONCE, resamples - start)
         # How often each deal was drawn; as floats the product is exact and fast.
         times = np.stack([np.bincount(rng.integers(deals, size=deals), minlength=deals) for _ in range(rows)])
-        drawn[start : start + rows] = [fit(totals) for totals in times.astype(np.float64) @ halves.astype(np.float64)]
+        priors = rng.gamma(PRIOR, size=(rows, players, players))
+        totals = times.astype(np.float64) @ halves.astype(np.float64)
+        drawn[start : start + rows] = [fit(*one) for one in zip(totals, priors, strict=True)]
     first = np.bincount(drawn.argmax(axis=1), minlength=players) / resamples
     return Ratings(elo, np.percentile(drawn, [2.5, 97.5], axis=0).T, first)

@@ -1,16 +1,17 @@
 """The tables of a tournament, made once and shown on the terminal, in Markdown and in HTML."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations
+from typing import Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agents.result import NORMAL_95, MatchResult
+from agents.result import NORMAL_95
 from experiments.report import BEHAVIOUR, number, percent
 from experiments.standings import Standing, TournamentResult
 
@@ -54,6 +55,11 @@ class Sheet:
     rows: tuple[tuple[Cell, ...], ...]
     note: str
 
+    @property
+    def shaded(self) -> bool:
+        """Whether cells have levels of significance."""
+        return any(cell.heat is not None for row in self.rows for cell in row)
+
 
 def sheets(result: TournamentResult) -> Iterator[Sheet]:
     """Yields the tables of a tournament: standings, cross-table, behaviour."""
@@ -86,8 +92,15 @@ def headline(result: TournamentResult) -> str:
     elif level < 0:
         told = f"although {other}, the second, beats it {by}"
     else:
-        told = f"and cannot be told apart from {other}, the second, by their own games ({whole} {_half(interval, result.plan.match)})"
+        sure = _half(interval, result.plan.match)
+        told = f"and cannot be told apart from {other}, the second, by their own games ({whole} {sure})"
     return f"{name} is first with a rating of {first.elo:.0f} ({_interval(first.elo_ci95, '.0f')}), {told}"
+
+
+def size(result: TournamentResult) -> str:
+    """Says how much was played."""
+    players, deals = len(result.standings), result.deals
+    return f"{players} players, {deals:,} {'deal' if deals == 1 else 'deals'}, each played twice by every two of them"
 
 
 def _interval(interval: tuple[float, float], form: str) -> str:
@@ -124,12 +137,12 @@ def _standings(result: TournamentResult) -> Sheet:
                 Cell(number(field.speed[0].milliseconds, ".2g")),
             )
         )
-    head = ("player", "rating", "first", "points a hand", share, "forfeits", "ms a decision")
+    head = ("player", "rating", "rated first", "points a hand", share, "forfeits", "ms a decision")
     unit = "matches" if matches else "deals (who took more points in both games)"
     zero = "the mean is 0" if result.anchor is None else f"{result.anchor} is 0"
     note = (
-        f"Rating: Bradley-Terry over {unit}, scale of Elo, {zero}. First: the share of redrawn sets of deals in which "
-        "the player is rated highest. Points: against all others. Small: 95 % confidence."
+        f"Rating: Bradley-Terry over {unit}, scale of Elo, {zero}. Rated first: the share of redrawn sets of deals in "
+        "which that is so. Points: against all others. Small: 95 % confidence."
     )
     return Sheet("Standings", head, tuple(rows), note)
 
@@ -158,7 +171,7 @@ def _cross_table(result: TournamentResult) -> Sheet:
     note = (
         f"{'The share of matches that' if matches else 'What'} the player of the row wins "
         f"{'against' if matches else 'a hand from'} the one of the column, with the half width of the interval of 95 % "
-        "confidence. Coloured: sure at 95 %; bold: at 99.9 %. Of twenty pairings of equals, one is coloured by chance."
+        "confidence. Of twenty pairings of equals, one seems sure at 95 % by chance."
     )
     return Sheet("Cross-table", head, tuple(rows), note)
 
@@ -168,12 +181,11 @@ def _places(result: TournamentResult) -> Iterator[str]:
 
 
 def _behaviour(result: TournamentResult) -> Sheet:
-    lines: list[tuple[str, Callable[[MatchResult], str]]] = [
-        (label, lambda field, show=show: show(field.behaviour[0])) for label, show in BEHAVIOUR
-    ]
-    lines.append(("points as non-dealer", lambda field: f"{field.as_non_dealer:+z.2f}"))
-    lines.append(("points as dealer", lambda field: f"{field.as_dealer:+z.2f}"))
-    rows = [(Cell(label, words=True), *(Cell(show(one.field)) for one in result.standings)) for label, show in lines]
+    fields = [one.field for one in result.standings]
+    lines = [(label, [show(field.behaviour[0]) for field in fields]) for label, show in BEHAVIOUR]
+    lines.append(("points as non-dealer", [f"{field.as_non_dealer:+z.2f}" for field in fields]))
+    lines.append(("points as dealer", [f"{field.as_dealer:+z.2f}" for field in fields]))
+    rows = [(Cell(label, words=True), *(Cell(text) for text in texts)) for label, texts in lines]
     head = ("", *_places(result))
     return Sheet("Behaviour", head, tuple(rows), "Shares are of all hands; points are those a hand.")
 
@@ -184,7 +196,9 @@ def rich_table(sheet: Sheet) -> Table:
     for place, head in enumerate(sheet.head):
         words = sheet.rows[0][place].words
         least = min(24, max(len(row[place].text) for row in sheet.rows)) if words else 0
-        table.add_column(Text(head), justify="left" if words else "right", overflow="fold", min_width=least)
+        text = Text(head if words else head.replace(" ", "\n", 1))
+        justify: Literal["left", "right"] = "left" if words else "right"
+        table.add_column(text, justify=justify, overflow="fold", min_width=least, no_wrap=not words)
     for row in sheet.rows:
         table.add_row(*(_rich_cell(cell) for cell in row))
     return table
@@ -205,11 +219,11 @@ def print_tournament(result: TournamentResult, console: Console) -> None:
         # A file has no edge.
         width = None if console.is_terminal else max(80, console.measure(table).maximum)
         console.print(table, width=width, crop=False)
-        console.print(sheet.note + "\n", style="dim", highlight=False, markup=False, soft_wrap=True)
-    games = "matches" if result.plan.match else "hands"
+        legend = " Coloured: sure at 95 %; bold: at 99.9 %." if sheet.shaded else ""
+        console.print(f"{sheet.note}{legend}\n", style="dim", highlight=False, markup=False, soft_wrap=True)
     about = (
-        f"{result.plan.rules_name}, {games}, seed {result.plan.seed}, {result.deals:,} deals played twice by each of "
-        f"{len(result.pairings)} pairings; rules {result.plan.rules.fingerprint}, decks {result.deck_hash[:16]}"
+        f"{size(result)}; {result.plan.rules_name}, {'matches' if result.plan.match else 'hands'}, seed "
+        f"{result.plan.seed}; rules {result.plan.rules.fingerprint}, decks {result.deck_hash[:16]}"
     )
-    console.print(about, style="dim", highlight=False, markup=False)
+    console.print(about, style="dim", highlight=False, markup=False, soft_wrap=True)
     console.print(headline(result), style="bold", highlight=False, markup=False, soft_wrap=True)

@@ -168,10 +168,11 @@ def _standing(
     )
     field = summarise(pooled, a=entry.spec, b="field", versions=(entry.version, ""), **known)
     # All that was played on one deal is one observation.
-    _, interval = pair_interval(
-        *(np.sum([getattr(some, name) for some in mine], axis=0) for name in ("points", "hands"))
+    points, hands, won = (
+        np.stack([getattr(some, name) for some in mine]).sum(axis=0, dtype=np.int64)
+        for name in ("points", "hands", "won")
     )
-    won = np.sum([some.won for some in mine], axis=0, dtype=np.int64)
+    _, interval = pair_interval(points, hands)
     _, win_interval = pair_interval(won, np.full(won.shape, len(mine)))
     low, high = win_interval[0] / 2, win_interval[1] / 2
     field = replace(field, deals=won.shape[0], ci95=interval, win_ci95=(low, high))

@@ -114,7 +114,9 @@ def make_plan(specs: Sequence[str], rules: Rules | str = "cardpuzzle", match: bo
     """
     rules = check_match(rules, match, 1, seed)
     if len(specs) < 2:
-        raise TournamentError(f"there are {len(specs)} players; expected at least 2")
+        raise TournamentError(
+            f"{'no player' if not specs else 'only ' + specs[0]} is named; expected at least 2 players"
+        )
     for spec in specs:
         if specs.count(spec) > 1:
             raise TournamentError(f"player {spec!r} is named {specs.count(spec)} times; each enters once")
@@ -166,9 +168,9 @@ class Folder:
     def write(self, i: int, j: int, games: Games) -> None:
         """Writes a piece."""
         deals = games.points.shape[0]
-        arrays: dict[str, np.ndarray] = {name: np.asarray(value) for name, value in vars(games).items()}
+        arrays: dict[str, Any] = {name: np.asarray(value) for name, value in vars(games).items()}
         with replacing(self.path / PIECES / f"{i}-{j}-{games.first}-{deals}.npz") as beside:
-            np.savez_compressed(beside, plan=np.array(self.plan.digest), **arrays)
+            np.savez_compressed(beside, allow_pickle=False, plan=np.array(self.plan.digest), **arrays)
 
     def read(self, i: int, j: int, deals: int, say: Callable[[str], None]) -> list[Games]:
         """Reads the pieces of a pairing on the first so many deals, none of which overlap."""

@@ -31,6 +31,18 @@ PIECE = 250
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
+@cache
+def source_stamp() -> str:
+    """A hash of the sources that decide how a game goes: those of gin_env and agents."""
+    digest = hashlib.sha256()
+    root = Path(__file__).resolve().parent.parent
+    for package in ("agents", "gin_env"):
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 @dataclass(frozen=True)
 class Piece:
     """Some deals of a pairing.
@@ -57,7 +69,7 @@ class Piece:
     seed: int
     batch: int
     records: bool = False
-    source: str = field(default_factory=lambda: source_stamp())
+    source: str = field(default_factory=source_stamp)
 
 
 @dataclass(frozen=True)
@@ -78,18 +90,6 @@ def pieces(size: int, first: int, stop: int) -> Iterator[tuple[int, int]]:
         end = min(stop, (first // size + 1) * size)
         yield first, end - first
         first = end
-
-
-@cache
-def source_stamp() -> str:
-    """A hash of the sources that decide how a game goes: those of gin_env and agents."""
-    digest = hashlib.sha256()
-    root = Path(__file__).resolve().parent.parent
-    for package in ("agents", "gin_env"):
-        for path in sorted((root / package).rglob("*.py")):
-            digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 class Players:

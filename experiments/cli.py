@@ -381,7 +381,7 @@ def match(words: list[str]) -> None:
             result = play_match(*players, **how, forfeits=True, progress=progress, record=record)
         else:
             by = wanted["workers"]
-            result = play_match_by(wanted["a"], wanted["b"], **how, workers=by, progress=progress, record=line)
+            result, _ = play_match_by(wanted["a"], wanted["b"], **how, workers=by, progress=progress, record=line)
     _tell(result.to_json(), wanted["json"], wanted["out"], lambda console: print_match(result, console))
 
 

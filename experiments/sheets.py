@@ -133,7 +133,7 @@ def _standings(result: TournamentResult) -> Sheet:
                 Cell(f"{100 * one.first:.0f} %"),
                 Cell(f"{field.points_per_hand:+z.2f}", _half(field.ci95)),
                 Cell(percent(won)),
-                Cell(f"{field.forfeits[0]:,}"),
+                Cell(f"{field.forfeits[0]:,}", ", ".join(f"{count:,} {kind}" for kind, count in one.incidents.items())),
                 Cell(number(field.speed[0].milliseconds, ".2g")),
             )
         )

@@ -2,7 +2,7 @@
 
 import importlib.metadata
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ class Standing:
         elo_ci95: Its interval of 95 % confidence.
         first: The share of redrawn sets of deals in which it is rated highest.
         field: Its games against all others together, as one match. The intervals know that all are on the same deals.
+        incidents: What went wrong with it, how often, if it counts that (`agents.external`).
     """
 
     entry: "Entry"
@@ -35,6 +36,7 @@ class Standing:
     elo_ci95: tuple[float, float]
     first: float
     field: MatchResult
+    incidents: Mapping[str, int]
 
     def to_json(self) -> dict[str, Any]:
         """Returns the standing as plain values."""
@@ -46,6 +48,7 @@ class Standing:
             | {key: field[key] for key in kept}
             | {"hands_won": self.field.hands_won / max(self.field.hands, 1), "seats": field["seats"]}
             | {key: field[key]["a"] for key in ("forfeits", "behaviour", "speed")}
+            | {"incidents": dict(sorted(self.incidents.items()))}
         )
 
 
@@ -77,6 +80,7 @@ class TournamentResult:
         plan: "Plan",
         deck_hash: str,
         games: Mapping[tuple[int, int], Games],
+        incidents: Sequence[Mapping[str, int]] = (),
         *,
         anchor: str | None = None,
         resamples: int = RESAMPLES,
@@ -87,6 +91,7 @@ class TournamentResult:
             plan: What was played.
             deck_hash: Of all deals.
             games: All games of players i and j of the plan, for all i < j.
+            incidents: What went wrong with each player.
             anchor: The player whose rating is 0.
             resamples: How often the deals are drawn for the intervals of the ratings.
         """
@@ -114,7 +119,10 @@ class TournamentResult:
             )
             for (i, j), some in games.items()
         }
-        standings = [_standing(number, entry, ratings, games, known) for number, entry in enumerate(plan.entries)]
+        standings = [
+            _standing(number, entry, ratings, games, dict(incidents[number]) if incidents else {}, known)
+            for number, entry in enumerate(plan.entries)
+        ]
         standings.sort(key=lambda standing: (-standing.elo, standing.entry.spec))
         deals = next(iter(pairings.values())).deals
         return cls(plan, deals, deck_hash, anchor, tuple(standings), pairings, versions())
@@ -153,7 +161,12 @@ def contests(games: Games, match: bool) -> np.ndarray:
 
 
 def _standing(
-    number: int, entry: "Entry", ratings: Ratings, games: Mapping[tuple[int, int], Games], known: Mapping[str, Any]
+    number: int,
+    entry: "Entry",
+    ratings: Ratings,
+    games: Mapping[tuple[int, int], Games],
+    incidents: Mapping[str, int],
+    known: Mapping[str, Any],
 ) -> Standing:
     """Adds up a player's games against all others."""
     mine = [some if i == number else some.mirrored() for (i, j), some in games.items() if number in (i, j)]
@@ -176,8 +189,9 @@ def _standing(
     _, win_interval = pair_interval(won, np.full(won.shape, len(mine)))
     low, high = win_interval[0] / 2, win_interval[1] / 2
     field = replace(field, deals=won.shape[0], ci95=interval, win_ci95=(low, high))
+    elo, first = float(ratings.elo[number]), float(ratings.first[number])
     elo_low, elo_high = ratings.ci95[number].tolist()
-    return Standing(entry, float(ratings.elo[number]), (elo_low, elo_high), float(ratings.first[number]), field)
+    return Standing(entry, elo, (elo_low, elo_high), first, field, incidents)
 
 
 def versions() -> dict[str, str]:

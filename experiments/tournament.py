@@ -17,6 +17,7 @@ is played in which order, by whom and in pieces of what size changes nothing in 
 
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -165,21 +166,22 @@ class Folder:
         """Writes what is played."""
         write_json(self.path / MANIFEST, self.plan.to_json() | {"deals": deals, "deck_hash": decks})
 
-    def write(self, i: int, j: int, games: Games) -> None:
+    def write(self, i: int, j: int, played: Played) -> None:
         """Writes a piece."""
-        deals = games.points.shape[0]
-        arrays: dict[str, Any] = {name: np.asarray(value) for name, value in vars(games).items()}
-        with replacing(self.path / PIECES / f"{i}-{j}-{games.first}-{deals}.npz") as beside:
-            np.savez_compressed(beside, allow_pickle=False, plan=np.array(self.plan.digest), **arrays)
+        arrays: dict[str, Any] = {name: np.asarray(value) for name, value in vars(played.games).items()}
+        arrays["plan"], arrays["incidents"] = np.array(self.plan.digest), np.array(dumps(played.incidents))
+        path = self.path / PIECES / f"{i}-{j}-{played.games.first}-{played.games.points.shape[0]}.npz"
+        with replacing(path) as beside:
+            np.savez_compressed(beside, allow_pickle=False, **arrays)
 
-    def read(self, i: int, j: int, deals: int, say: Callable[[str], None]) -> list[Games]:
+    def read(self, i: int, j: int, deals: int, say: Callable[[str], None]) -> list[Played]:
         """Reads the pieces of a pairing on the first so many deals, none of which overlap."""
         found: dict[int, list[int]] = {}
         for path in (self.path / PIECES).glob(f"{i}-{j}-*-*.npz"):
             first, size = (int(word) if word.isdecimal() else -1 for word in path.stem.split("-")[2:4])
             if first >= 0 and size >= 1 and first + size <= deals:
                 found.setdefault(first, []).append(size)
-        read: list[Games] = []
+        read: list[Played] = []
         reached = 0
         for first in sorted(found):
             for size in sorted(found[first], reverse=True):
@@ -194,20 +196,21 @@ class Folder:
                 reached = first + size
         return read
 
-    def _read_piece(self, path: Path, first: int, deals: int) -> Games:
+    def _read_piece(self, path: Path, first: int, deals: int) -> Played:
         empty = Games.empty(first, deals)
         # Opened here: numpy leaves a damaged archive open.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             if str(arrays["plan"]) != self.plan.digest:
                 raise ValueError("it is of another tournament")
             values = {name: arrays[name] for name in vars(empty)}
+            one, other = loads(str(arrays["incidents"]))
         for name, value in vars(empty).items():
             expected = np.asarray(value)
             if values[name].shape != expected.shape or values[name].dtype != expected.dtype:
                 raise ValueError(f"{name} is {values[name].dtype} of shape {values[name].shape}")
         if values["first"] != first:
             raise ValueError(f"it is of deal {values['first']}")
-        return Games(**values | {"first": first})
+        return Played(Games(**values | {"first": first}), (Counter(one), Counter(other)))
 
 
 def _difference(key: str, theirs: Any, ours: Any) -> str:
@@ -272,12 +275,12 @@ def play_tournament(
         raise TournamentError(f"the anchor {anchor!r} is none of the players: {', '.join(names)}")
     decks = deck_hash(plan.rules, seed, deals)
     store = None if folder is None else Folder(Path(folder), plan)
-    parts: dict[tuple[int, int], list[Games]] = {pair: [] for pair in combinations(range(len(names)), 2)}
+    parts: dict[tuple[int, int], list[Played]] = {pair: [] for pair in combinations(range(len(names)), 2)}
     if store is not None:
         store.write_manifest(deals, decks)
         for i, j in parts:
             parts[i, j] = store.read(i, j, deals, say)
-    there = sum(games.points.shape[0] for some in parts.values() for games in some)
+    there = sum(part.games.points.shape[0] for some in parts.values() for part in some)
     every = deals * len(parts)
     missing, finished = every - there, 0
     if there:
@@ -286,9 +289,9 @@ def play_tournament(
     def done(one: Piece, played: Played) -> None:
         nonlocal finished
         pair = names.index(one.a), names.index(one.b)
-        parts[pair].append(played.games)
+        parts[pair].append(played)
         if store is not None:
-            store.write(*pair, played.games)
+            store.write(*pair, played)
         finished += one.deals
         if progress is not None:
             progress(2 * finished, 2 * missing)
@@ -307,14 +310,19 @@ def play_tournament(
         raise Interrupted(
             f"interrupted with {there + finished:,} of {every:,} duplicate deals played; {kept}"
         ) from None
-    whole = {pair: Games.join(some) for pair, some in parts.items()}
-    return TournamentResult.of(plan, decks, whole, anchor=anchor, resamples=resamples)
+    whole = {pair: Games.join([part.games for part in some]) for pair, some in parts.items()}
+    incidents: list[Counter[str]] = [Counter() for _ in names]
+    for pair, some in parts.items():
+        for part in some:
+            for number, more in zip(pair, part.incidents, strict=True):
+                incidents[number].update(more)
+    return TournamentResult.of(plan, decks, whole, incidents, anchor=anchor, resamples=resamples)
 
 
-def _gaps(parts: Sequence[Games], deals: int, piece: int) -> Iterator[tuple[int, int]]:
+def _gaps(parts: Sequence[Played], deals: int, piece: int) -> Iterator[tuple[int, int]]:
     """Yields the pieces that are missing among the first so many deals: first deal and number of each."""
     reached = 0
-    for part in sorted(parts, key=lambda part: part.first):
-        yield from pieces(piece, reached, part.first)
-        reached = part.first + part.points.shape[0]
+    for games in sorted((part.games for part in parts), key=lambda games: games.first):
+        yield from pieces(piece, reached, games.first)
+        reached = games.first + games.points.shape[0]
     yield from pieces(piece, reached, deals)

@@ -4,12 +4,12 @@ A piece is some neighbouring deals of one pairing. Its games are the same wherev
 `agents.match.Games.join` makes of all pieces, to the last digit.
 """
 
-import atexit
 import hashlib
 import multiprocessing
 import os
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -74,9 +74,16 @@ class Piece:
 
 @dataclass(frozen=True)
 class Played:
-    """A piece that is over: its games, and a line for each of them if records were wanted."""
+    """A piece that is over.
+
+    Attributes:
+        games: Its games.
+        incidents: What went wrong with a and b, how often, if they count that (`agents.external`).
+        lines: The record of each game as a line, if they were wanted.
+    """
 
     games: Games
+    incidents: tuple[Counter[str], Counter[str]]
     lines: tuple[str, ...] = ()
 
 
@@ -93,7 +100,11 @@ def pieces(size: int, first: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 class Players:
-    """Agents by their text, made when they are first asked for, and closed at the end of the block."""
+    """Agents by their text, made when they are first asked for, and closed at the end of the block.
+
+    Those that can be closed keep a process or the like. They live for a piece only, so that what befell them in one
+    does not change the next, which another worker may play.
+    """
 
     def __init__(self) -> None:
         self._agents: dict[tuple[str, int], Agent] = {}
@@ -111,12 +122,12 @@ class Players:
         self.close()
 
     def close(self) -> None:
-        """Closes those that can be closed."""
-        for agent in self._agents.values():
+        """Closes those that can be closed, and forgets them."""
+        for key, agent in list(self._agents.items()):
             close = getattr(agent, "close", None)
             if close is not None:
+                del self._agents[key]
                 close()
-        self._agents.clear()
 
 
 _players = Players()  # of a worker, as long as it lives
@@ -136,19 +147,22 @@ def play_piece(piece: Piece, players: Players | None = None) -> Played:
         raise WorkerError(f"a worker has other sources of gin_env and agents ({source_stamp()}, not {piece.source})")
     players = _players if players is None else players
     lines: list[str] = []
-    games = play_games(
-        players.get(piece.a),
-        players.get(piece.b, int(piece.a == piece.b)),
-        deals=piece.deals,
-        first=piece.first,
-        seed=piece.seed,
-        rules=piece.rules,
-        match=piece.match,
-        batch=piece.batch,
-        forfeits=True,
-        record=(lambda one: lines.append(one.line())) if piece.records else None,
-    )
-    return Played(games, tuple(lines))
+    with players:
+        a, b = players.get(piece.a), players.get(piece.b, int(piece.a == piece.b))
+        games = play_games(
+            a,
+            b,
+            deals=piece.deals,
+            first=piece.first,
+            seed=piece.seed,
+            rules=piece.rules,
+            match=piece.match,
+            batch=piece.batch,
+            forfeits=True,
+            record=(lambda one: lines.append(one.line())) if piece.records else None,
+        )
+        incidents = Counter(getattr(a, "incidents", {})), Counter(getattr(b, "incidents", {}))
+    return Played(games, incidents, tuple(lines))
 
 
 def play_pieces(
@@ -177,9 +191,9 @@ def play_pieces(
             raise ValueError("workers are processes of this machine; a Ray cluster knows itself how many it has")
         _play_on_ray(iter(wanted), done, ray)
     elif workers == 1:
-        with Players() as players:
-            for piece in wanted:
-                done(piece, play_piece(piece, players))
+        players = Players()
+        for piece in wanted:
+            done(piece, play_piece(piece, players))
     else:
         _play_in_processes(iter(wanted), done, workers)
 
@@ -225,7 +239,6 @@ def _one_thread_each() -> Iterator[None]:
 
 def _start_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process; the parent decides
-    atexit.register(_players.close)
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -272,7 +285,7 @@ def play_match_by(
     piece: int = PIECE,
     progress: Callable[[int, int], None] | None = None,
     record: Callable[[str], None] | None = None,
-) -> MatchResult:
+) -> tuple[MatchResult, tuple[Counter[str], Counter[str]]]:
     """Plays a duplicate match in pieces; the result is that of `agents.match.play_match` with forfeits.
 
     Args:
@@ -289,18 +302,24 @@ def play_match_by(
         progress: Called with the number of games that are over and of all games, whenever a piece is over.
         record: Called with the record of each game as a line, in the order of the deals.
 
+    Returns:
+        The result, and what went wrong with a and b, how often, if they count that.
+
     Raises:
         ValueError: If an argument is out of range.
         WorkerError: If a worker ends before its time.
     """
     rules = check_match(rules, match, deals, seed, batch)
     parts: list[Games] = []
+    incidents: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     waiting: dict[int, Played] = {}
     finished = following = 0
 
     def done(one: Piece, played: Played) -> None:
         nonlocal finished, following
         parts.append(played.games)
+        for count, more in zip(incidents, played.incidents, strict=True):
+            count.update(more)
         finished += 2 * one.deals
         if progress is not None:
             progress(finished, 2 * deals)
@@ -320,4 +339,4 @@ def play_match_by(
         for first, number in pieces(piece, 0, deals)
     )
     play_pieces(wanted, done, workers=workers, ray=ray)
-    return summarise(Games.join(parts), **known)
+    return summarise(Games.join(parts), **known), incidents

@@ -34,7 +34,7 @@ _STYLE = f"""
 :root {{ color-scheme: light dark; {_LIGHT} }}
 @media (prefers-color-scheme: dark) {{ :root {{ {_DARK} }} }}
 body {{ background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; margin: 0 auto;
-  max-width: 62rem; padding: 1.5rem 1rem 3rem }}
+  max-width: 76rem; padding: 1.5rem 1rem 3rem }}
 h1 {{ font-size: 1.5rem; margin: 0 0 .3rem }}
 h2 {{ font-size: 1.1rem; margin: 2.2rem 0 .6rem }}
 .lead {{ font-size: 1.05rem; margin: 0 }}
@@ -43,23 +43,25 @@ h2 {{ font-size: 1.1rem; margin: 2.2rem 0 .6rem }}
 .wide {{ overflow-x: auto }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums }}
 th {{ color: var(--quiet); font-size: .82em; font-weight: 600; vertical-align: bottom }}
-th, td {{ border-bottom: 1px solid var(--line); padding: .3rem .7rem; text-align: right; white-space: nowrap }}
+th, td {{ border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: right; white-space: nowrap }}
 td small {{ display: block; line-height: 1.2 }}
-.words {{ background: var(--paper); left: 0; max-width: 14rem; min-width: 7rem; overflow-wrap: anywhere;
-  position: sticky; text-align: left; white-space: normal }}
+.words {{ background: var(--paper); left: 0; max-width: 14rem; min-width: min(11rem, 32vw);
+  overflow-wrap: anywhere; position: sticky; text-align: left; white-space: normal }}
 .heat {{ background: color-mix(in srgb, var(--hue) var(--heat), transparent); border: 2px solid var(--paper) }}
 .heat small {{ color: inherit; opacity: .85 }}
 .win {{ --hue: var(--win) }} .lose {{ --hue: var(--lose) }} .sure {{ font-weight: 700 }}
-figure {{ margin: 2.2rem 0 0 }}
-svg {{ height: auto; max-width: 100% }}
+figure {{ margin: 2.2rem 0 0; overflow-x: auto }}
+svg {{ height: auto; max-width: 100%; min-width: 38rem }}
 dl {{ display: grid; gap: .2rem 1.2rem; grid-template-columns: max-content 1fr }}
 dt {{ color: var(--quiet) }}
 dd {{ margin: 0; overflow-wrap: anywhere }}
 code {{ font: .88em ui-monospace, monospace }}
+@page {{ margin: 12mm; size: landscape }}
 @media print {{ :root {{ color-scheme: light; {_LIGHT}; --paper: #fff }}
-  body {{ font-size: 11px; max-width: none; padding: 0 }} .wide {{ overflow: visible }}
+  body {{ font-size: 11px; max-width: none; padding: 0 }} .wide, figure {{ overflow: visible }}
+  svg {{ max-height: 165mm; min-width: 0 }} figure {{ margin-top: 1rem }}
   table, figure, dl {{ break-inside: avoid }} h2 {{ break-after: avoid }}
-  th, td {{ padding: .2rem .4rem }} .heat {{ print-color-adjust: exact; -webkit-print-color-adjust: exact }} }}
+  th, td, .heat {{ padding: .15rem .35rem }} .heat {{ print-color-adjust: exact; -webkit-print-color-adjust: exact }} }}
 """
 
 

@@ -211,7 +211,10 @@ def _play_in_processes(wanted: Iterator[Piece], done: Callable[[Piece, Played], 
                     for piece in islice(wanted, 1):
                         running[pool.submit(play_piece, piece)] = piece
         except BrokenProcessPool:
-            raise WorkerError("a worker process has ended before its time (killed, or out of memory?)") from None
+            raise WorkerError(
+                "a worker process has ended before its time: killed, out of memory, or started by a program without "
+                "if __name__ == '__main__'"
+            ) from None
         except BaseException:
             # What is being played would go on to its end.
             pool.shutdown(wait=False, cancel_futures=True)

@@ -144,6 +144,17 @@ def openspiel_melds(hand, held, out):
 
 
 @kernel
+def first_to_spare(hand, banned, melds):
+    """The first card of some melds, suits in the order S C D H, without which nothing is left loose; -1 for none."""
+    for k in range(MAX_MELDS):
+        for number in range(NUM_CARDS):
+            card = (number // NUM_RANKS * 3) % 4 * NUM_RANKS + number % NUM_RANKS  # S C D H: 0, 3, 2, 1
+            if melds[k] & bit(card) and card != banned and least_deadwood(hand & ~bit(card)) == 0:
+                return card
+    return -1
+
+
+@kernel
 def openspiel_row(v, mask, after, held, melds):
     """What `OpenSpielSimple` plays in a row of a view.
 
@@ -192,7 +203,7 @@ def openspiel_row(v, mask, after, held, melds):
     if mask[BIG_GIN]:
         return BIG_GIN
     loose = v.hand & ~openspiel_melds(v.hand, held, melds)
-    best = -1
+    best = -1 if loose else first_to_spare(v.hand, banned, melds)
     while loose != _U0:
         card = lowest(loose)
         loose &= loose - _U1
@@ -233,9 +244,10 @@ class OpenSpielSimple:
     draws from the stock. At the wall it takes the card if it may knock.
 
     Throw: of the cards outside its best melds the one of the highest rank, king before queen, then the first suit of
-    H D C S. It throws it with a knock whenever it may knock. Where there is no such card, or a knock is legal but not
-    with this card, it throws what leaves the least deadwood (of equals the highest rank, then the last suit of
-    S H D C). Declares big gin.
+    H D C S. If there are none, the first of its best melds' cards without which nothing is left loose, melds in the
+    order above and the cards of each by suit (S C D H) and rank. It throws it with a knock whenever it may knock. Where
+    neither is a card that may be thrown, or a knock is legal but not with it, it throws what leaves the least deadwood
+    (of equals the highest rank, then the last suit of S H D C). Declares big gin.
 
     After a knock it lays its best melds, the last in the order above first, and never lays a card off by itself; where
     the rules lay cards off for the defender they do so for it too.

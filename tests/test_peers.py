@@ -103,6 +103,11 @@ def openspiel_best(hand: int) -> list[int]:
     return max(groups(0, 0), key=lambda group: sum(reference.MELD_POINTS[meld] for meld in group))
 
 
+def their_suit(card: int) -> tuple[int, int]:
+    """Returns by what they order cards."""
+    return "SCDH".index("SHDC"[card // 13]), card % 13
+
+
 def openspiel_restated(v: np.void, mask: np.ndarray) -> int:
     """What the docstring says, in the phases before a knock."""
     hand, upcard, loose_points = int(v["hand"]), int(v["upcard"]), reference.POINTS
@@ -123,7 +128,11 @@ def openspiel_restated(v: np.void, mask: np.ndarray) -> int:
     after = throws(v)
     loose = [card for card in reference.cards_of(reference.loose_cards(hand, openspiel_best(hand))) if card in after]
     knocks = [card for card in after if mask[KNOCK + card]]
-    best = max(loose, key=lambda card: (card % 13, "SCDH".index("SHDC"[card // 13])), default=None)
+    if reference.loose_cards(hand, openspiel_best(hand)):
+        best = max(loose, key=lambda card: (card % 13, their_suit(card)), default=None)
+    else:
+        spare = [card for meld in openspiel_best(hand) for card in sorted(reference.cards_of(meld), key=their_suit)]
+        best = next((card for card in spare if after.get(card) == 0), None)
     if best is None or (knocks and best not in knocks):
         best = max(least(after), key=lambda card: (card % 13, card // 13))
     return best + (KNOCK if best in knocks else DISCARD)
@@ -143,22 +152,24 @@ def test_openspiel_simple_restated(rules: str) -> None:
     assert phases[THROW] > 20
 
 
-def test_openspiel_simple_where_no_card_is_loose() -> None:
-    """Eleven cards in melds, without big gin: any throw but one from a run or set of four breaks a meld."""
-    t = engine.new_tables(preset("luciano"), 1)
-    hands = [parse_cards("AS 2S 3S 4S 9H 9D 9C KS KH KD"), parse_cards("AH 3H 5H 7H TH QH 2D 4D 6D 8D")]
-    others = [card for card in range(NUM_CARDS) if card not in {*hands[0], *hands[1]}]
-    others.remove(parse_cards("KC")[0])
-    deck = [card for pair in zip(*hands, strict=True) for card in pair] + parse_cards("KC") + others
-    engine.deal(t, decks=[deck], dealers=[1])
-    agent = agents.make("openspiel-simple")
-    names = []
-    for _ in range(2):
-        action = agent.act(observe(t), engine.legal(t), keys(1))
-        names.append(int(action[0]))
-        engine.step(t, action)
-    assert names == [TAKE, KNOCK + parse_cards("KD")[0]]
-    assert t["deadwood"][0, 0] == 0
+@pytest.mark.parametrize(
+    ("cards", "thrown"),
+    [
+        ("AS 2S 3S 4S 9H 9D 9C KS KH KD KC", "KS"),  # the set of four comes first, and its spade
+        ("AS 2S 3S 4S 9H 9D 9C KS KH KD 5S", "AS"),  # of the sets none can be spared
+        ("6S 6H 6D AD 2D 3D 4D 5D 7H 8H 9H", "6S"),  # the other sixes go on the runs
+    ],
+)
+@pytest.mark.parametrize("rules", ["luciano", "openspiel"])
+def test_openspiel_simple_where_no_card_is_loose(cards: str, thrown: str, rules: str) -> None:
+    hand = parse_cards(cards)[:10] + parse_cards(cards)[-1:]
+    v = observe(played(rules, 1, 9, seed=9))[0].copy()
+    v["phase"], v["hand"], v["taken"], v["own_known"] = THROW, to_mask(hand), NO_CARD, 0
+    mask = np.zeros(PRESETS[rules].num_actions, dtype=np.int8)
+    knocks = reference.knock_discards(to_mask(hand))
+    mask[[KNOCK + card for card in knocks]] = mask[[DISCARD + card for card in hand]] = 1
+    assert choices("openspiel-simple", v, mask, 1) == {openspiel_restated(v, mask)}
+    assert openspiel_restated(v, mask) == KNOCK + parse_cards(thrown)[0]
 
 
 def test_openspiel_simple_lays_its_melds_against_gin_and_never_lays_off() -> None:

@@ -137,6 +137,7 @@ class BundleAgent:
 
     Attributes:
         rules: The rules it was trained for.
+        version: Says which bundle it is: a hash of its files.
 
     Raises:
         BundleError: If the bundle is damaged, made for other schemas, or does not reproduce its golden rows.
@@ -153,6 +154,7 @@ class BundleAgent:
             ) from None
         self._made_of = (folder.absolute(), sample, threads)
         self.name = folder.name
+        self.version = "bundle " + hashlib.sha256((folder / SUMS).read_bytes()).hexdigest()[:12]
         self.sample = bool(sample)
         self.rules = Rules.from_dict(config["rules"])
         self._record = self.rules.record()

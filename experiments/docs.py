@@ -128,6 +128,7 @@ def _index() -> str:
 
 - [Quickstart](guide/quickstart.md): play, train, measure.
 - [Environments](guide/environments.md): every front door, with spaces, seeds and resets.
+- [Evaluation](guide/evaluation.md): duplicate deals, tournaments, ratings, intervals.
 - [Coming from PettingZoo, RLCard, OpenSpiel](guide/coming-from.md): what differs.
 
 ## Reference

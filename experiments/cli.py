@@ -278,8 +278,8 @@ def match(words: list[str]) -> None:
     ) -> dict[str, Any]:
         """Play two players against each other. Every deal is played twice, with the seats exchanged and the same deck.
 
-        A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5), or the folder of an
-        exported bundle.
+        A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5); the folder of an
+        exported bundle or of a training run (runs/quick:sample=1); or a program of your own (external:COMMAND).
 
         Args:
             a: The one player; results are told from its side.
@@ -300,7 +300,7 @@ def match(words: list[str]) -> None:
     import agents
     from agents.match import play_match
     from experiments.files import writing
-    from experiments.report import print_match
+    from experiments.report import print_incidents, print_match
 
     players = agents.make(wanted["a"]), agents.make(wanted["b"])
     with ExitStack() as files, _games_bar() as progress:
@@ -322,7 +322,18 @@ def match(words: list[str]) -> None:
             progress=progress,
             record=record,
         )
-    _tell(result.to_json(), wanted["json"], wanted["out"], lambda console: print_match(result, console))
+    told = result.to_json()
+    if any(hasattr(player, "incidents") for player in players):
+        told["incidents"] = {
+            side: dict(getattr(player, "incidents", {})) for side, player in zip("ab", players, strict=True)
+        }
+
+    def show(console: "Console") -> None:
+        print_match(result, console)
+        for player in players:
+            print_incidents(player, console)
+
+    _tell(told, wanted["json"], wanted["out"], show)
 
 
 @contextmanager
@@ -432,7 +443,7 @@ def list_agents(words: list[str]) -> None:
     width = max(len(name) for name in names())
     for name in names():
         print(f"{name:{width}}  {describe(name)}")
-    print(f"{'DIR':{width}}  An exported bot: the folder that `ginrummy export` wrote.")
+    print(f"{'DIR':{width}}  An exported bot, or a training run: the folder that `ginrummy export` or `train` wrote.")
 
 
 def exploit(words: list[str]) -> None:

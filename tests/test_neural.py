@@ -124,9 +124,8 @@ def test_other_rules_are_refused(run: Path) -> None:
         "run tiny@1024 was trained for rules 'cardpuzzle' with big_gin_bonus=31, and this table plays big_gin_bonus=-1"
     )
     views, masks = positions("luciano")
-    for ask in (lambda: agents.make(str(run)).act(views, masks, keys(64)),):
-        with pytest.raises(ValueError, match=says):
-            ask()
+    with pytest.raises(ValueError, match=says):
+        agents.make(str(run)).act(views, masks, keys(64))
 
 
 # ------------------------------------------------------------------------------------------------------------- errors
@@ -143,7 +142,7 @@ def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     [
         (lambda h: h.update(format=2), "has format 2; expected 1"),
         (lambda h: h.pop("network"), "cannot be played: it lacks 'network'"),
-        (lambda h: h["network"].update(name="oracle"), "cannot be played: 'oracle' is no network; expected one of suits"),
+        (lambda h: h["network"].update(name="oracle"), "cannot be played: 'oracle' is no network; expected"),
         (lambda h: h["network"]["settings"].update(depth=3), "cannot be played: network 'suits': .*depth"),
         (lambda h: h["network"]["settings"].update(width=8), "cannot be played: size mismatch"),
         (lambda h: h.update(network=7), "cannot be played: "),
@@ -181,9 +180,7 @@ def test_what_is_no_checkpoint(copy: Path, tmp_path: Path) -> None:
         agents.make(str(copy))
     with pytest.raises(ValueError, match="there is no checkpoint"):
         CheckpointAgent(copy)
-    with pytest.raises(
-        ValueError, match="is no agent: expected .*, or the folder of an exported bundle or a training run"
-    ):
+    with pytest.raises(ValueError, match="is no agent: expected .*, or the folder of .* a training run"):
         agents.make(str(copy / "nothing.safetensors"))
 
 
@@ -191,6 +188,5 @@ def test_what_is_no_checkpoint(copy: Path, tmp_path: Path) -> None:
 def test_without_torch_it_says_which_extra(run: Path, package: str) -> None:
     done = run_command("match", str(run), "greedy", code=NO_TORCH.replace("torch", package))
     assert (done.returncode, done.stdout) == (2, "")
-    assert (
-        done.stderr == f"ginrummy: playing run {run} needs {package}; install it with: pip install 'gin-env[train]'\n"
-    )
+    needs = f"playing run {run} needs {package}; install it with: pip install 'gin-env[train]'"
+    assert done.stderr == f"ginrummy: {needs}\n"

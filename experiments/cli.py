@@ -45,6 +45,7 @@ commands:
   ablate          train variants of a recipe for the same time, and see what each part of it is worth
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
+  play            play against a player yourself, at the terminal
   replay          show recorded hands and matches move by move
   agents          list the players
   exploit         how far players are from perfect play, exactly, on a small game
@@ -58,6 +59,7 @@ commands:
   ginrummy train ppo --recipe quick --run runs/quick
   ginrummy export runs/quick --out bots/quick
   ginrummy match bots/quick greedy --deals 5000
+  ginrummy play bots/quick
   ginrummy match greedy random --deals 5 --records hands.txt
   ginrummy replay hands.txt --line 1
 
@@ -412,6 +414,72 @@ def _games_bar() -> Iterator[Callable[[int, int], None]]:
             bar.update(task, description="playing", completed=finished, total=games, text=text)
 
         yield progress
+
+
+# ------------------------------------------------------------------------------------------------------------- play
+
+
+def play(words: list[str]) -> None:
+    """Plays at the terminal."""
+    import tyro
+
+    def arguments(
+        agent: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="AGENT")],
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        match: bool = False,
+        hands: int | None = None,
+        seed: int | None = None,
+        seat: Literal["0", "1"] = "0",
+        practice: bool = False,
+        hints: Annotated[str | None, tyro.conf.arg(metavar="AGENT")] = None,
+        record: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Play against a player yourself, at the terminal. Type ? there for help.
+
+        Args:
+            agent: The opponent, as for `ginrummy match`.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            match: Play a match to the rules' target instead of single hands.
+            hands: Hands to play; by default you are asked after each.
+            seed: Decides the cards and the opponent's random choices; by default a new one each time.
+            seat: Yours. Who deals the rules say, most often chance.
+            practice: Allow to take moves back and to see the opponent's cards.
+            hints: Who gives hints; by default the opponent.
+            record: Append the games to this file (gin_env/record.py), for ginrummy replay; by default games/ and the
+                date.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "play", words)
+
+    import secrets
+
+    from rich.console import Console
+
+    from experiments.play import play as play_games
+    from gin_env.rules import as_rules
+
+    console = Console()
+
+    def ask(prompt: str) -> str:
+        line = console.input(prompt, markup=False)
+        if not sys.stdin.isatty():
+            console.print(line, markup=False, highlight=False)  # a transcript then reads like a session
+        return line
+
+    play_games(
+        wanted["agent"],
+        rules=as_rules(wanted["rules"]),
+        match=wanted["match"],
+        hands=wanted["hands"],
+        seed=secrets.randbits(32) if wanted["seed"] is None else wanted["seed"],
+        seat=int(wanted["seat"]),
+        practice=wanted["practice"],
+        adviser=wanted["hints"],
+        record=wanted["record"],
+        console=console,
+        ask=ask,
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------- replay
@@ -787,6 +855,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "ablate": ablate,
     "export": export,
     "match": match,
+    "play": play,
     "replay": replay,
     "agents": list_agents,
     "exploit": exploit,

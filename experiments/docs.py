@@ -127,6 +127,7 @@ def _index() -> str:
 - [Quickstart](guide/quickstart.md): play, train, measure.
 - [Environments](guide/environments.md): every front door, with spaces, seeds and resets.
 - [Coming from PettingZoo, RLCard, OpenSpiel](guide/coming-from.md): what differs.
+- [A player in any language](guide/external.md): the line protocol, an example, bots of the EAAI challenge.
 
 ## Reference
 

@@ -457,12 +457,13 @@ def play(words: list[str]) -> None:
     from rich.console import Console
 
     from experiments.play import play as play_games
+    from experiments.prompt import coloured
     from gin_env.rules import as_rules
 
     console = Console()
 
     def ask(prompt: str) -> str:
-        line = console.input(prompt, markup=False)
+        line = console.input(coloured(prompt))
         if not sys.stdin.isatty():
             console.print(line, markup=False, highlight=False)  # a transcript then reads like a session
         return line

@@ -170,6 +170,7 @@ class Terminal:
         self.games = 0
         self._make_adviser = adviser
         self._adviser: Agent | None = None
+        self._running: tuple[Game, str] | None = None  # with its comment
         self._lines: list[int] = []  # of the file
 
     def say(self, text: str, style: str = "") -> None:
@@ -183,16 +184,23 @@ class Terminal:
             Quit: If the person wants to.
             EOFError: At the end of the input.
         """
-        try:
-            self._play(game)
-        finally:
-            remarks = ", practice" if self.practice else ""
-            remarks += f", moves taken back: {game.taken_back}" if game.taken_back else ""
-            remarks += f", {self.name} forfeited" if game.forfeited else ""
-            record = game.record(comment + remarks)
-            if record is not None:
-                self._lines.append(append_line(self.file, record.line()))
+        self._running = game, comment
+        self._play(game)
+        self.write()
         self.games += 1
+
+    def write(self) -> None:
+        """Writes down the game that is played, as far as it is."""
+        if self._running is None:
+            return
+        game, comment = self._running
+        comment += ", practice" if self.practice else ""
+        comment += f", moves taken back: {game.taken_back}" if game.taken_back else ""
+        comment += f", {self.name} forfeited" if game.forfeited else ""
+        record = game.record(comment)
+        if record is not None:
+            self._lines.append(append_line(self.file, record.line()))
+        self._running = None
 
     def _play(self, game: Game) -> None:
         over = GOING_ON
@@ -354,23 +362,33 @@ def play(
         record=file,
     )
     names = ("you", terminal.name) if seat == 0 else (terminal.name, "you")
-    try:
-        with _interrupted_by_signals():
-            for number in count():
-                if hands == number or (match and number):
-                    break
-                if number and hands is None and ask("another hand? y or n > ").strip().lower() in ("n", "no", "q"):
-                    break
-                game = Game(opponent, rules, number, match=match, seed=seed, seat=seat)
-                comment = f"{today:%Y-%m-%d %H:%M}, seed {seed}, game {number}: seat 0 {names[0]}, seat 1 {names[1]}"
-                terminal.play(game, comment)
-    except (Quit, EOFError):
-        console.print()
-    finally:
-        terminal.summary()
-        close: Callable[[], None] | None = getattr(opponent, "close", None)
-        if close is not None:
-            close()
+
+    def play_games() -> None:
+        for number in count():
+            if hands == number or (match and number):
+                return
+            if number and hands is None and ask("another hand? y or n > ").strip().lower() in ("n", "no", "q"):
+                return
+            game = Game(opponent, rules, number, match=match, seed=seed, seat=seat)
+            comment = f"{today:%Y-%m-%d %H:%M}, seed {seed}, game {number}: seat 0 {names[0]}, seat 1 {names[1]}"
+            terminal.play(game, comment)
+
+    with _signals_interrupt() as no_more_signals:
+        try:
+            try:
+                play_games()
+            except (Quit, EOFError):
+                console.print()
+            finally:
+                no_more_signals()
+                terminal.write()
+        finally:  # again, if a signal came before the first of these lines: where a terminal is lost, that is usual
+            no_more_signals()
+            terminal.write()
+            close: Callable[[], None] | None = getattr(opponent, "close", None)
+            if close is not None:
+                close()
+            terminal.summary()
 
 
 def _make_adviser(spec: str) -> Agent:
@@ -383,19 +401,29 @@ def _make_adviser(spec: str) -> Agent:
 
 
 @contextmanager
-def _interrupted_by_signals() -> Iterator[None]:
-    """Makes a termination request, and the loss of the terminal, the same as Ctrl-C: the game is written down."""
+def _signals_interrupt() -> Iterator[Callable[[], None]]:
+    """Makes a termination request, and the loss of the terminal, the same as Ctrl-C: the game is written down.
+
+    Yields:
+        What makes all three be ignored until the end of the block.
+    """
 
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     try:
-        old = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    except (ValueError, AttributeError):  # not in the main thread, or not on this system
-        yield
+        old = {number: signal.signal(number, interrupt) for number in numbers}
+    except ValueError:  # not in the main thread, which alone gets signals
+        yield lambda: None
         return
+
+    def ignore() -> None:
+        for number in numbers:
+            signal.signal(number, signal.SIG_IGN)
+
     try:
-        yield
+        yield ignore
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)

@@ -474,6 +474,27 @@ def test_whoever_interrupts_the_game_is_written_down(end: Callable[[], str], sta
     assert "--line 2" in start.out  # type: ignore[attr-defined]
 
 
+def test_a_signal_just_as_the_game_ends(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a terminal is lost: the end of the input, then a signal before the game is written down."""
+    write, calls = playing.Terminal.write, 0
+
+    def late(self: playing.Terminal) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise KeyboardInterrupt
+        os.kill(os.getpid(), signal.SIGTERM)  # is ignored by now
+        write(self)
+
+    monkeypatch.setattr(playing.Terminal, "write", late)
+    with pytest.raises(KeyboardInterrupt):
+        start(Person(["p"]), seat=1, seed=3)
+    monkeypatch.undo()
+    _, records = start(Person(), seat=1, seed=3)
+    assert len(records) == 1
+    assert calls == 2
+
+
 def test_the_end_of_the_input_leaves_a_whole_file(start: Start) -> None:
     class Brief(Person):
         most = 0

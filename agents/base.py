@@ -76,6 +76,11 @@ def names() -> list[str]:
     return sorted(_FACTORIES)
 
 
+def factory(name: str) -> Factory:
+    """The class, or function, that `make` calls for this name; its docstring states the player's rule."""
+    return _FACTORIES[name]
+
+
 def describe(name: str) -> str:
     """The first line of what is written about a player that `make` knows by this name."""
     return (_FACTORIES[name].__doc__ or "").strip().partition("\n")[0]

@@ -60,29 +60,32 @@ class _Options(NamedTuple):
 
 @register("external", raw=True)
 class ExternalAgent:
-    """A program of your own, in any language: external:COMMAND (docs/guide/external.md).
+    """A program of your own, in any language: `external:COMMAND`.
 
-    It plays one game at a time, and must be told of everything that happens there (`follow`), as
-    `agents.match.play_games` does.
-
-    Args:
-        spec: The command, as for a shell but without its operators; before it and a colon may stand options,
-            ``timeout=SECONDS`` for an answer (10), ``start=SECONDS`` until it is ready (30), ``restarts=NUMBER`` (10).
+    The command is written as for a shell but without its operators. Before it and a colon may stand options:
+    ``timeout=SECONDS`` for an answer (10), ``start=SECONDS`` until it is ready (30) and ``restarts=NUMBER`` (10), as in
+    ``external:timeout=5:python my_bot.py``. It plays one game at a time, and is told of everything that happens there;
+    docs/guide/external.md says in what words. The command runs with your rights.
 
     Attributes:
         name: What the program calls itself.
         version: Likewise; may be empty.
         incidents: What went wrong so far, by kind (`INCIDENTS`).
         last_incident: The last of them in words, with the last words of the program's stderr.
-
-    Raises:
-        ValueError: If the options are wrong, or the program cannot be started.
     """
 
     max_games = 1
     _program: Program | None
 
     def __init__(self, spec: str = "") -> None:
+        """Starts the program.
+
+        Args:
+            spec: The command, with the options before it: what follows ``external:``.
+
+        Raises:
+            ValueError: If the options are wrong, or the program cannot be started.
+        """
         self._read(spec)
         self.name, self.version = "external", ""
         for attempts_left in (2, 1, 0):

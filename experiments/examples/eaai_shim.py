@@ -212,7 +212,7 @@ class Simple(GinRummyPlayer):
         self.knocked = False  # by the opponent
         self.drawn: Card | None = None
         self.taken: Card | None = None
-        self.pairs: set[tuple[Card | None, Card]] = set()  # drawn and thrown in one turn
+        self.pairs: set[frozenset[Card | None]] = set()  # drawn and thrown in one turn
 
     def willDrawFaceUpCard(self, card: Card) -> bool:
         self.taken = card if any(card in meld for meld in melds_of({*self.hand, card})) else None
@@ -225,10 +225,10 @@ class Simple(GinRummyPlayer):
 
     def getDiscard(self) -> Card:
         allowed = [card for card in sorted(self.hand) if not card == self.drawn == self.taken]
-        fresh = [card for card in allowed if (self.drawn, card) not in self.pairs]
+        fresh = [card for card in allowed if {self.drawn, card} not in self.pairs]
         left = {card: best_melds(self.hand - {card})[0] for card in fresh or allowed}
         card = random.choice([card for card in left if left[card] == min(left.values())])
-        self.pairs.add((self.drawn, card))
+        self.pairs.add(frozenset({self.drawn, card}))
         return card
 
     def reportDiscard(self, player: int, card: Card) -> None:

@@ -88,7 +88,7 @@ class ExternalAgent:
         """
         self._read(spec)
         self.name, self.version = "external", ""
-        for attempts_left in (2, 1, 0):
+        for attempts_left in (1, 0):
             try:
                 self._program = self._start()
                 break

@@ -244,4 +244,4 @@ class Simple(GinRummyPlayer):
 
 
 if __name__ == "__main__":
-    Shim(Simple(), "eaai-simple").run(sys.stdin)
+    Shim(Simple(), "simple").run(sys.stdin)

@@ -221,12 +221,25 @@ class BundleAgent:
         return self.evaluate(observation, np.ascontiguousarray(mask[:, :NUM_ACTIONS], dtype=np.int8))[0]
 
     def _check_rules(self, view: View) -> None:
-        theirs, ours = self._record[0], view["rules"][0]
-        if theirs == ours:
-            return
-        for field in theirs.dtype.names:
-            if field not in FREE_RULES and theirs[field] != ours[field]:
-                raise BundleError(
-                    f"bundle {self.name} was trained for rules {self.rules.name!r} with {field}={theirs[field]}, "
-                    f"and this table plays {field}={ours[field]}"
-                )
+        difference = other_rules(self._record[0], view)
+        if difference:
+            raise BundleError(f"bundle {self.name} was trained for rules {self.rules.name!r} with {difference}")
+
+
+def other_rules(record: np.void, view: View) -> str:
+    """Says where a table's rules differ from those that a policy was trained for, apart from `FREE_RULES`.
+
+    Args:
+        record: A row of `gin_env.rules.RULES_DTYPE`, of the policy.
+        view: (N,) of tables that all play the same rules.
+
+    Returns:
+        The first difference, for the end of a sentence; "" if there is none.
+    """
+    if not view.size or record == view["rules"][0]:
+        return ""
+    ours = view["rules"][0]
+    for field in record.dtype.names or ():
+        if field not in FREE_RULES and record[field] != ours[field]:
+            return f"{field}={record[field]}, and this table plays {field}={ours[field]}"
+    return ""

@@ -49,6 +49,7 @@ commands:
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
   tournament      play every player against every other on the same deals; ratings and a report
+  play            play against a player yourself, at the terminal
   replay          show recorded hands and matches move by move
   agents          list the players
   exploit         how far players are from perfect play, exactly, on a small game
@@ -62,6 +63,7 @@ commands:
   ginrummy train ppo --recipe quick --run runs/quick
   ginrummy export runs/quick --out bots/quick
   ginrummy match bots/quick greedy --deals 5000
+  ginrummy play bots/quick
   ginrummy match greedy random --deals 5 --records hands.txt
   ginrummy replay hands.txt --line 1
   ginrummy tournament greedy gin-only early-knock random --deals 10000 --workers 2
@@ -338,8 +340,8 @@ def match(words: list[str]) -> None:
     ) -> dict[str, Any]:
         """Play two players against each other. Every deal is played twice, with the seats exchanged and the same deck.
 
-        A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5), or the folder of an
-        exported bundle.
+        A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5); the folder of an
+        exported bundle or of a training run (runs/quick:sample=1); or a program of your own (external:COMMAND).
 
         Args:
             a: The one player; results are told from its side.
@@ -361,7 +363,7 @@ def match(words: list[str]) -> None:
     import agents
     from agents.match import play_match
     from experiments.files import writing
-    from experiments.report import print_match
+    from experiments.report import print_incidents, print_match
     from experiments.workers import play_match_by
 
     how = {key: wanted[key] for key in ("deals", "seed", "rules", "match", "batch")}
@@ -376,13 +378,25 @@ def match(words: list[str]) -> None:
             def record(one: "Record") -> None:
                 line(one.line())
 
+        players: tuple[Any, ...] = ()
         if wanted["workers"] == 1:
             players = agents.make(wanted["a"]), agents.make(wanted["b"])
             result = play_match(*players, **how, forfeits=True, progress=progress, record=record)
         else:
             by = wanted["workers"]
             result, _ = play_match_by(wanted["a"], wanted["b"], **how, workers=by, progress=progress, record=line)
-    _tell(result.to_json(), wanted["json"], wanted["out"], lambda console: print_match(result, console))
+    told = result.to_json()
+    if any(hasattr(player, "incidents") for player in players):
+        told["incidents"] = {
+            side: dict(getattr(player, "incidents", {})) for side, player in zip("ab", players, strict=True)
+        }
+
+    def show(console: "Console") -> None:
+        print_match(result, console)
+        for player in players:
+            print_incidents(player, console)
+
+    _tell(told, wanted["json"], wanted["out"], show)
 
 
 @contextmanager
@@ -502,6 +516,73 @@ def _with_address(words: Sequence[str]) -> list[str]:
     return full
 
 
+# ------------------------------------------------------------------------------------------------------------- play
+
+
+def play(words: list[str]) -> None:
+    """Plays at the terminal."""
+    import tyro
+
+    def arguments(
+        agent: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="AGENT")],
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        match: bool = False,
+        hands: int | None = None,
+        seed: int | None = None,
+        seat: Literal["0", "1"] = "0",
+        practice: bool = False,
+        hints: Annotated[str | None, tyro.conf.arg(metavar="AGENT")] = None,
+        record: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Play against a player yourself, at the terminal. Type ? there for help.
+
+        Args:
+            agent: The opponent, as for `ginrummy match`.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            match: Play a match to the rules' target instead of single hands.
+            hands: Hands to play; by default you are asked after each.
+            seed: Decides the cards and the opponent's random choices; by default a new one each time.
+            seat: Yours. Who deals the rules say, most often chance.
+            practice: Allow to take moves back and to see the opponent's cards.
+            hints: Who gives hints; by default the opponent.
+            record: Append the games to this file (gin_env/record.py), for ginrummy replay; by default games/ and the
+                date.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "play", words)
+
+    import secrets
+
+    from rich.console import Console
+
+    from experiments.play import play as play_games
+    from experiments.prompt import coloured
+    from gin_env.rules import as_rules
+
+    console = Console()
+
+    def ask(prompt: str) -> str:
+        line = console.input(coloured(prompt))
+        if not sys.stdin.isatty():
+            console.print(line, markup=False, highlight=False)  # a transcript then reads like a session
+        return line
+
+    play_games(
+        wanted["agent"],
+        rules=as_rules(wanted["rules"]),
+        match=wanted["match"],
+        hands=wanted["hands"],
+        seed=secrets.randbits(32) if wanted["seed"] is None else wanted["seed"],
+        seat=int(wanted["seat"]),
+        practice=wanted["practice"],
+        adviser=wanted["hints"],
+        record=wanted["record"],
+        console=console,
+        ask=ask,
+    )
+
+
 # ----------------------------------------------------------------------------------------------------------- replay
 
 
@@ -585,7 +666,7 @@ def list_agents(words: list[str]) -> None:
     width = max(len(name) for name in names())
     for name in names():
         print(f"{name:{width}}  {describe(name)}")
-    print(f"{'DIR':{width}}  An exported bot: the folder that `ginrummy export` wrote.")
+    print(f"{'DIR':{width}}  An exported bot, or a training run: the folder that `ginrummy export` or `train` wrote.")
 
 
 def exploit(words: list[str]) -> None:
@@ -876,6 +957,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "export": export,
     "match": match,
     "tournament": tournament,
+    "play": play,
     "replay": replay,
     "agents": list_agents,
     "exploit": exploit,

@@ -130,6 +130,7 @@ def _index() -> str:
 - [Environments](guide/environments.md): every front door, with spaces, seeds and resets.
 - [Evaluation](guide/evaluation.md): duplicate deals, tournaments, ratings, intervals.
 - [Coming from PettingZoo, RLCard, OpenSpiel](guide/coming-from.md): what differs.
+- [A player in any language](guide/external.md): the line protocol, an example, bots of the EAAI challenge.
 
 ## Reference
 
@@ -355,7 +356,8 @@ def _players() -> str:
 
 The players that come with the library, and the rule of each. `ginrummy agents` lists them, `agents.make("greedy")`
 makes one, and wherever a player is asked for it can be written as text (`agents.make`): a name, alone or with options
-after a colon, such as `greedy:knock=5,late_knock=2`. The folder of an exported bundle is a player too.
+after a colon, such as `greedy:knock=5,late_knock=2`. The folder of an exported bundle is a player too, and so is that
+of a training run (`runs/quick`), whose last checkpoint plays, or one of its checkpoint files.
 
 {_list(f"[{name}](#{name}): {_plain(base.describe(name))}" for name in base.names())}
 """,

@@ -11,7 +11,8 @@ from rich.table import Table
 from gin_env.rulebook import DECISIONS, SOURCES, describe
 from gin_env.rules import PRESETS, Rules
 
-if TYPE_CHECKING:  # it loads numba, which reports do without
+if TYPE_CHECKING:  # they load numba, which reports do without
+    from agents.base import Agent
     from agents.match import Behaviour, MatchResult
 from experiments.files import replacing
 
@@ -113,6 +114,16 @@ def print_match(result: "MatchResult", console: Console) -> None:
     console.print(match_table(result))
     console.print(f"rules {result.fingerprint}, decks {result.deck_hash[:16]}", style="dim", highlight=False)
     console.print(headline(result), style="bold", highlight=False, markup=False, soft_wrap=True)
+
+
+def print_incidents(player: "Agent", console: Console) -> None:
+    """Prints what went wrong with a player that counts it (`agents.external.ExternalAgent`)."""
+    incidents = getattr(player, "incidents", None)
+    if incidents:
+        counts = ", ".join(f"{number:,} {kind}" for kind, number in incidents.items())
+        last = getattr(player, "last_incident", "")
+        line = f"{player.name}: {counts}" + (f"; the last: {last}" if last else "")
+        console.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def bench_table(bench: Mapping[str, Any]) -> Table:

@@ -162,7 +162,8 @@ def test_players(pages: dict[str, str]) -> None:
     for name, section in sections.items():
         assert f"- [{name}](#{name}): " in text
         made = base.factory(name)
-        rule, _, arguments = (inspect.getdoc(made) or "").partition("\nArgs:")
+        doc = inspect.getdoc(made) or ""
+        rule, arguments = re.split(r"\n(?:Args|Attributes):", doc)[0], doc.partition("\nArgs:")[2]
         assert " ".join(rule.replace("``", "`").split()) in " ".join(section.split())
         options = [row for row in rows(section) if row[0].startswith("`")]
         assert [row[0].strip("`") for row in options] == re.findall(r"^ {4}(\w+): ", arguments, re.MULTILINE)

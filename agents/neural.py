@@ -1,5 +1,6 @@
 """A torch network as an agent; a checkpoint of a training run as an agent."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,7 @@ class CheckpointAgent(NeuralAgent):
     Attributes:
         rules: The rules it was trained for.
         name: The run's, and the number of decisions that it had learned from.
+        version: Says which checkpoint it is: a hash of its file.
 
     Raises:
         ValueError: If there is no checkpoint, or it is damaged or cannot be played.
@@ -77,6 +79,7 @@ class CheckpointAgent(NeuralAgent):
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             what = f"it lacks {error}" if isinstance(error, KeyError) else str(error).splitlines()[-1].strip()
             raise ValueError(f"checkpoint {file} cannot be played: {what}") from None
+        self.version = "checkpoint " + hashlib.sha256(file.read_bytes()).hexdigest()[:12]
         self._record = self.rules.record()[0]
         super().__init__(network.eval(), f"{file.absolute().parent.name}@{step}", bool(sample))
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 if TYPE_CHECKING:
@@ -384,7 +385,10 @@ def match(words: list[str]) -> None:
             result = play_match(*players, **how, forfeits=True, progress=progress, record=record)
         else:
             by = wanted["workers"]
-            result, _ = play_match_by(wanted["a"], wanted["b"], **how, workers=by, progress=progress, record=line)
+            result, counts = play_match_by(wanted["a"], wanted["b"], **how, workers=by, progress=progress, record=line)
+            if any(counts):
+                names = (result.a, result.b)
+                players = tuple(SimpleNamespace(name=n, incidents=c) for n, c in zip(names, counts, strict=True))
     told = result.to_json()
     if any(hasattr(player, "incidents") for player in players):
         told["incidents"] = {

@@ -134,7 +134,7 @@ def _standings(result: TournamentResult) -> Sheet:
                 Cell(f"{field.points_per_hand:+z.2f}", _half(field.ci95)),
                 Cell(percent(won)),
                 Cell(f"{field.forfeits[0]:,}", ", ".join(f"{count:,} {kind}" for kind, count in one.incidents.items())),
-                Cell(number(field.speed[0].milliseconds, ".2g")),
+                Cell(_milliseconds(field.speed[0].milliseconds)),
             )
         )
     head = ("player", "rating", "rated first", "points a hand", share, "forfeits", "ms a decision")
@@ -145,6 +145,10 @@ def _standings(result: TournamentResult) -> Sheet:
         "which that is so. Points: against all others. Small: 95 % confidence."
     )
     return Sheet("Standings", head, tuple(rows), note)
+
+
+def _milliseconds(value: float | None) -> str:
+    return number(value, ".2g" if value is not None and value < 99 else ",.0f")
 
 
 def _cross_table(result: TournamentResult) -> Sheet:

@@ -60,6 +60,16 @@ def test_names_of_files_are_those_of_training() -> None:
     assert (base.CHECKPOINT, neural.FORMAT) == (training.checkpoint.CHECKPOINT, training.checkpoint.FORMAT)
 
 
+def test_its_version_says_which_checkpoint_it_is(run: Path, copy: Path) -> None:
+    version = agents.make(str(run)).version  # type: ignore[attr-defined]
+    assert version.startswith("checkpoint ")
+    assert CheckpointAgent(copy).version == version
+    tensors = load_file(copy / CHECKPOINT)
+    _, header = load_checkpoint(copy / CHECKPOINT)
+    save_file({name: tensor + 1 for name, tensor in tensors.items()}, copy / CHECKPOINT, {"header": json.dumps(header)})
+    assert CheckpointAgent(copy).version != version
+
+
 def test_a_run_plays_its_last_checkpoint(run: Path) -> None:
     agent = agents.make(str(run))
     assert isinstance(agent, CheckpointAgent)

@@ -25,7 +25,7 @@ from agents import base
 from agents.match import Games, deck_hash, pair_interval, play_games, play_match
 from agents.result import summarise
 from experiments import cli, tournament, workers
-from experiments.sheets import headline, print_tournament, rich_table, sheets, significance
+from experiments.sheets import _milliseconds, headline, print_tournament, rich_table, sheets, significance
 from experiments.standings import TournamentResult
 from experiments.tournament import MANIFEST, PIECES, Folder, Interrupted, TournamentError, make_plan, play_tournament
 from experiments.workers import Piece, Played, WorkerError, pieces, play_match_by, play_pieces, source_stamp
@@ -538,6 +538,10 @@ def test_cross_table(match: bool) -> None:
     assert rich_table(cross).row_count == 3
 
 
+def test_milliseconds() -> None:
+    assert [_milliseconds(value) for value in (None, 0.0004, 4.13, 152.0)] == ["-", "0.0004", "4.1", "152"]
+
+
 def test_tables_of_one_deal() -> None:
     result = play("greedy", "random", deals=1)
     print_tournament(result, Console(width=100, file=(file := io.StringIO())))
@@ -588,6 +592,29 @@ def test_ray_with_and_without_an_address() -> None:
     assert cli._with_address(["--ray", "greedy:knock=5", "a"]) == ["--ray", "", "greedy:knock=5", "a"]
     for address in ("auto", "local", "ray://head:10001", "10.0.0.1:6379"):
         assert cli._with_address(["a", "--ray", address, "b"]) == ["a", "--ray", address, "b"]
+
+
+def test_match_with_workers_tells_what_went_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = play_match(agents.make("greedy"), agents.make("random"), deals=2)
+    counts = Counter(), Counter(timeout=3)
+    asked: dict[str, Any] = {}
+
+    def by_others(a: str, b: str, **options: Any) -> Any:
+        asked.update(options)
+        return result, counts
+
+    monkeypatch.setattr(workers, "play_match_by", by_others)
+    words = ["match", "greedy", "random", "--deals", "2", "--workers", "3"]
+    assert cli.main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["incidents"] == {"a": {}, "b": {"timeout": 3}}
+    assert (asked["workers"], asked["deals"]) == (3, 2)
+    assert cli.main(words) == 0
+    assert "random: 3 timeout\n" in capsys.readouterr().out
+    counts[1].clear()
+    assert cli.main([*words, "--json"]) == 0
+    assert "incidents" not in json.loads(capsys.readouterr().out)
 
 
 def test_match_with_workers_is_checked(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ import torch
 from scipy import stats
 
 import agents
+import training.ppo
 from agents.match import play_match
 from agents.networks import MASKED, build_network, masked_logits
 from agents.neural import NeuralAgent
@@ -25,7 +26,7 @@ from gin_env.actions import NUM_ACTIONS, TAKE
 from training import losses
 from training.advantages import CUT_ENDED, CUT_NONE, CUT_TRUNCATED
 from training.checkpoint import CHECKPOINT, load_checkpoint, load_network, save_checkpoint
-from training.config import DQNConfig
+from training.config import DQNConfig, PPOConfig
 from training.dqn import Interrupted, Trainer, TrainingError, train
 from training.folder import CheckpointError, load_metrics
 from training.metrics import GLOSSARY, Stopwatch
@@ -80,7 +81,9 @@ def test_play_explores_by_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = Trainer(changed(tables=4000, replay_size=4000 * 8, learn_from=4000 * 8, epsilon=0.4, opponents={}))
     logits = torch.zeros(NUM_ACTIONS)
     logits[TAKE] = 3.0
-    monkeypatch.setattr(trainer, "forward", lambda seen, legal: (masked_logits(logits.expand(4000, -1), legal), 0, None))
+    monkeypatch.setattr(
+        trainer, "forward", lambda seen, legal: (masked_logits(logits.expand(4000, -1), legal), 0, None)
+    )
     trainer.play()
     takes = int((trainer.replay.actions[:4000] == TAKE).sum())
     # Pass or take in the upcard offer.
@@ -325,10 +328,9 @@ def test_a_run_plays_and_is_started_from(straight: Path, tmp_path: Path) -> None
     load_network(network, tensors)
     result = play_match(NeuralAgent(network), agents.make("random"), deals=50, seed=3)
     assert result.points_per_hand > 10
-    from training.config import PPOConfig
-    from training.ppo import Trainer as PPO
-
-    ppo = PPO(PPOConfig(tables=4, horizon=4, minibatch=16, width=16, layers=1, threads=1, start_from=str(straight)))
+    ppo = training.ppo.Trainer(
+        PPOConfig(tables=4, horizon=4, minibatch=16, width=16, layers=1, threads=1, start_from=str(straight))
+    )
     assert torch.equal(ppo.network.suit_in.weight, tensors["network.suit_in.weight"])
 
 

@@ -202,9 +202,7 @@ def room_for(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("size", "name"), [(60_000, CHECKPOINT), (100, "run")], ids=["checkpoint", "log"])
-def test_a_full_disk(
-    straight: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str
-) -> None:
+def test_a_full_disk(straight: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, name: str) -> None:
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
         stop_after(patch, 1)
@@ -252,7 +250,9 @@ def test_no_write_permission(straight: Path) -> None:
         with nobody():
             with pytest.raises(TrainingError, match=r"cannot write .*new: Permission denied; there is no checkpoint"):
                 train(TINY, folder / "new")
-            with pytest.raises(TrainingError, match=r"cannot write .*: Permission denied; the last checkpoint is whole"):
+            with pytest.raises(
+                TrainingError, match=r"cannot write .*: Permission denied; the last checkpoint is whole"
+            ):
                 train(TINY, run)
         assert {path.name: path.read_bytes() for path in run.iterdir()} == before
     finally:

@@ -17,6 +17,7 @@ pytest.importorskip("tensorboard")
 import torch
 
 import agents
+import training.ppo
 from agents import base
 from gin_env import engine
 from gin_env.actions import DRAW, NUM_ACTIONS, TAKE
@@ -27,7 +28,6 @@ from training.config import ImitateConfig, PPOConfig
 from training.folder import load_metrics
 from training.imitate import Interrupted, Trainer, train
 from training.metrics import GLOSSARY, Stopwatch
-from training.ppo import Trainer as PPO
 
 # Four updates of 256 positions.
 TINY = ImitateConfig(
@@ -290,7 +290,7 @@ def test_ppo_goes_on_from_it(straight: Path) -> None:
     config = PPOConfig(
         tables=4, horizon=4, minibatch=16, network="mlp", width=16, layers=1, threads=1, start_from=str(straight)
     )
-    trainer = PPO(config)
+    trainer = training.ppo.Trainer(config)
     for name, weight in trainer.network.state_dict().items():
         assert torch.equal(weight, tensors[f"network.{name}"]), name
     trainer.update(Stopwatch())

@@ -24,9 +24,7 @@ def checkpoint(step: int) -> bytes:
     return len(header).to_bytes(8, "little") + header + b"weights"
 
 
-def make(
-    folder: Path, *, steps: int = 3, timed: bool = True, saved: int | None = 3000, **fields: Any
-) -> Path:
+def make(folder: Path, *, steps: int = 3, timed: bool = True, saved: int | None = 3000, **fields: Any) -> Path:
     """Writes a run's folder by hand."""
     folder.mkdir(parents=True)
     config = {"algorithm": "ppo", "seed": 1, "total_steps": 3000, "eval_against": ["greedy", "gin-only"]} | fields
@@ -107,7 +105,9 @@ def test_what_to_call_runs(tmp_path: Path) -> None:
 
 
 def test_settings_that_differ(tmp_path: Path) -> None:
-    runs = read_runs([make(tmp_path / "a", clip=0.2), make(tmp_path / "b", seed=2, clip=0.2), make(tmp_path / "c", n=3)])
+    runs = read_runs(
+        [make(tmp_path / "a", clip=0.2), make(tmp_path / "b", seed=2, clip=0.2), make(tmp_path / "c", n=3)]
+    )
     # Only what all of them have.
     assert differences(runs) == {"seed": [1, 2, 1]}
     assert differences(runs[:1]) == {}

@@ -216,10 +216,13 @@ def _card(name: str, rules: Rules, config: Mapping[str, Any], step: int, evaluat
         for opponent, match in evaluation["matches"].items()
     )
     algorithm = config.get("algorithm")
-    method = {"ppo": "masked PPO", "dqn": "DQN", "imitate": f"imitation of {config.get('teacher')}"}.get(algorithm, algorithm)
+    method = {"ppo": "masked PPO", "dqn": "DQN", "imitate": f"imitation of {config.get('teacher')}"}.get(
+        algorithm, algorithm
+    )
     return f"""# {name}: a gin rummy player
 
-Trained with gin-env ({method}, {step:,} decisions, seed {config.get("seed")}) for the rules `{rules.text}`, fingerprint `{rules.fingerprint}`. It plays its likeliest action.
+Trained with gin-env ({method}, {step:,} decisions, seed {config.get("seed")}) for the rules `{rules.text}`,
+fingerprint `{rules.fingerprint}`. It plays its likeliest action.
 
 | against | points a hand | 95 % interval | hands won | command |
 |---|---|---|---|---|

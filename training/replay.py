@@ -219,7 +219,9 @@ class Replay:
     def __init__(self, size: int, tables: int, steps: int, discount: float = 1.0, exponent: float = 0.5) -> None:
         self.slots, self.wait = size // tables, reach(steps)
         if self.slots <= self.wait:
-            raise ValueError(f"a replay of {size} decisions is too small for returns of {steps} steps at {tables} tables")
+            raise ValueError(
+                f"a replay of {size} decisions is too small for returns of {steps} steps at {tables} tables"
+            )
         self.tables, self.steps, self.discount, self.exponent = tables, steps, discount, exponent
         rows = self.slots * tables
         self.positions = Positions(rows)

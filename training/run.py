@@ -346,7 +346,9 @@ def _writing(run: Path) -> Iterator[None]:
         yield
     except OSError as error:
         whole = os.path.exists(run / CHECKPOINT)
-        left = "the last checkpoint is whole, and the same command goes on from it" if whole else "there is no checkpoint"
+        left = (
+            "the last checkpoint is whole, and the same command goes on from it" if whole else "there is no checkpoint"
+        )
         raise TrainingError(f"cannot write {error.filename or run}: {error.strerror or error}; {left}") from None
 
 

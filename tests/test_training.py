@@ -40,7 +40,7 @@ from training.checkpoint import (
     load_network,
     save_checkpoint,
 )
-from training.config import PAST, CONFIGS, PPOConfig, load_recipe
+from training.config import CONFIGS, PAST, PPOConfig, load_recipe
 from training.metrics import GLOSSARY, METRICS
 from training.ppo import Interrupted, Trainer, TrainingError, train
 

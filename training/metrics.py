@@ -131,10 +131,16 @@ class Log:
 
 
 class Display:
-    """The progress bar of a run, on stderr; plain lines where that is no terminal."""
+    """The progress bar of a run, on stderr; plain lines where that is no terminal.
 
-    def __init__(self, total: int, done: int) -> None:
-        self.console = Console(stderr=True)
+    Args:
+        total: Decisions of the whole run.
+        done: Decisions so far.
+        quiet: Whether to show nothing.
+    """
+
+    def __init__(self, total: int, done: int, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, quiet=quiet)
         self.progress = Progress(
             TextColumn("[bold]train"),
             BarColumn(),

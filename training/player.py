@@ -41,7 +41,7 @@ class Player(Learner):
         config = self.config
         self.collector = Collector(
             self.rules,
-            config.tables,
+            self.world.share(config.tables, "tables"),
             horizon,
             config.opponents,
             self.games_seed,
@@ -81,8 +81,9 @@ class Player(Learner):
         return modules
 
     def tensors(self) -> dict[str, Tensor]:
-        """See `Learner.tensors`: the tables."""
-        return {"tables": torch.from_numpy(self.collector.tables.view(np.uint8).copy())}
+        """See `Learner.tensors`: the tables, of all processes."""
+        tables = self.world.gather(self.collector.tables.view(np.uint8))
+        return {"tables": torch.from_numpy(tables.copy())}
 
     def header(self) -> dict[str, Any]:
         """See `Learner.header`."""
@@ -98,4 +99,8 @@ class Player(Learner):
             load_network(agent.network, tensors, f"past{number}")
         # Copied as bytes: a copy of records leaves the bytes between their fields to chance, and with them the next
         # checkpoint's.
-        self.collector.tables = tensors["tables"].numpy().copy().view(TABLE_DTYPE)
+        size, rank, width = self.collector.tables.size, self.world.rank, TABLE_DTYPE.itemsize
+        kept = tensors["tables"].numpy()
+        if kept.size != size * self.world.size * width:
+            raise ValueError(f"it holds {kept.size // width} tables; expected {size * self.world.size}")
+        self.collector.tables = kept[rank * size * width : (rank + 1) * size * width].copy().view(TABLE_DTYPE)

@@ -30,6 +30,7 @@ class Trainer(Player):
     """
 
     algorithm = "ppo"
+    parallel = True
 
     def __init__(self, config: PPOConfig) -> None:
         super().__init__(config)
@@ -92,10 +93,11 @@ class Trainer(Player):
         sums: dict[str, float] = {}
         steps = 0
         stopped = False
+        minibatch = self.world.share(config.minibatch, "minibatch")
         for _ in range(config.epochs):
             if stopped:
                 break
-            for rows in torch.randperm(actions.numel(), generator=self.shuffle).to(self.device).split(config.minibatch):
+            for rows in torch.randperm(actions.numel(), generator=self.shuffle).to(self.device).split(minibatch):
                 # index_select copies whole rows, which is much faster than what [rows] does.
                 seen, legal = observations.index_select(0, rows), masks.index_select(0, rows)
                 target = targets[rows]
@@ -138,10 +140,10 @@ class Trainer(Player):
                 for name, figure in figures.items():
                     sums[name] = sums.get(name, 0.0) + figure.item()
                 steps += 1
-                if config.kl_stop and kl.item() > config.kl_stop:
+                if config.kl_stop and self.world.mean(kl).item() > config.kl_stop:
                     stopped = True
                     break
-        self.step += actions.numel()
+        self.step += actions.numel() * self.world.size
         scalars = {f"losses/{name}": total / steps for name, total in sums.items()}
         scalars["losses/explained_variance"] = losses.explained_variance(values, targets)
         scalars["losses/gradient_steps"] = float(steps)

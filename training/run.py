@@ -31,6 +31,7 @@ from training.checkpoint import (
     save_checkpoint,
 )
 from training.config import RunConfig
+from training.distributed import World
 from training.folder import BEST, CHECKPOINT, CONFIG, CheckpointError, load_config, locked, write_json
 from training.metrics import Display, Log, Stopwatch
 
@@ -60,6 +61,7 @@ class Learner:
     """
 
     algorithm: ClassVar[str]
+    parallel: ClassVar[bool] = False  # whether several processes may share a run
 
     def __init__(self, config: RunConfig) -> None:
         self.config: Any = config
@@ -75,8 +77,12 @@ class Learner:
             torch.empty(1, device=self.device)
         except (RuntimeError, AssertionError) as error:
             raise ValueError(f"config: device {config.device!r} cannot be used: {str(error).splitlines()[0]}") from None
+        self.world = World(self.device)
+        if self.world.size > 1 and not self.parallel:
+            raise ValueError(f"{self.algorithm} trains in one process; there are {self.world.size}")
         weights, games, order = (int(key) for key in mix_keys(config.seed, np.arange(3)))
-        self.games_seed = games
+        # Each process deals for itself.
+        self.games_seed = int(mix_keys(games, np.array([self.world.rank]))[0]) if self.world.rank else games
         torch.manual_seed(weights % 2**63)
         self.network = self.build()
         self.shuffle = torch.Generator().manual_seed(order % 2**63)
@@ -149,11 +155,12 @@ class Learner:
             )
 
     def clip_gradients(self, module: torch.nn.Module) -> Tensor:
-        """Bounds the gradient of a module and returns its norm before.
+        """Averages the gradient of a module over the processes, bounds it and returns its norm before.
 
         Raises:
             TrainingError: If it is no number.
         """
+        self.world.average_gradients(module.parameters())
         norm = torch.nn.utils.clip_grad_norm_(module.parameters(), self.config.max_grad_norm)
         if not torch.isfinite(norm):
             raise TrainingError(
@@ -199,13 +206,15 @@ class Learner:
     # ------------------------------------------------------------------------------------------------ checkpoints
 
     def save(self, run: Path) -> None:
-        """Writes the run's checkpoint."""
+        """Writes the run's checkpoint. All processes take part, the first one writes."""
         tensors = {**network_tensors(self.network), "shuffle": self.shuffle.get_state()}
         for name, module in self.modules().items():
             tensors |= network_tensors(module, name)
         for name, optimizer in self.optimizers().items():
             tensors |= optimizer_tensors(optimizer, name)
-        save_checkpoint(run / CHECKPOINT, {**tensors, **self.tensors()}, {**self._header(), **self.header()})
+        tensors |= self.tensors()
+        if self.world.leads:
+            save_checkpoint(run / CHECKPOINT, tensors, {**self._header(), **self.header()})
 
     def save_best(self, run: Path, mean: float) -> None:
         """Keeps the network as it is beside the checkpoint, if it is the best so far."""
@@ -287,18 +296,25 @@ def train(kind: type[Learner], config: RunConfig, run: Path | str, *, overwrite:
     """
     run = Path(run)
     learner = kind(config)  # says what is wrong with the config before anything is written
+    world = learner.world
     with ExitStack() as stack:
-        with _writing(run):
-            run.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(run))
-            resume = _prepare(config, run, overwrite)
+        stack.callback(world.leave)
+        resume = False
+        if world.leads:
+            with _writing(run):
+                run.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(run))
+                resume = _prepare(config, run, overwrite)
+        resume = world.any(resume)
         if resume:
             learner.restore(run)
-        with _writing(run):
-            if not resume:
-                write_json(run / CONFIG, {"algorithm": kind.algorithm, **config.to_dict()})
-            log = stack.enter_context(Log(run, learner.step))
-        display = stack.enter_context(Display(config.total_steps, learner.step))
+        log = None
+        if world.leads:
+            with _writing(run):
+                if not resume:
+                    write_json(run / CONFIG, {"algorithm": kind.algorithm, **config.to_dict()})
+                log = stack.enter_context(Log(run, learner.step))
+        display = stack.enter_context(Display(config.total_steps, learner.step, quiet=not world.leads))
         interrupted = stack.enter_context(_interruptible())
         if resume:
             display.line(f"going on with {run} at step {learner.step:,}")
@@ -309,18 +325,19 @@ def train(kind: type[Learner], config: RunConfig, run: Path | str, *, overwrite:
             rate = (learner.step - before) / (time.perf_counter() - tick)
             scalars["charts/SPS"] = rate
             last = learner.step >= config.total_steps
-            stop = last or bool(interrupted)
-            evaluates = last or crossed(before, learner.step, config.eval_every)
+            stop = last or world.any(bool(interrupted))
+            evaluates = world.leads and (last or crossed(before, learner.step, config.eval_every))
             if evaluates:
                 with watch.part("evaluate"):
                     scalars |= learner.evaluate()
                 display.line(_evaluation_line(learner, rate, scalars["eval/mean"]))
             scalars |= {f"time/{name}": share for name, share in watch.shares().items()}
-            scalars["time/seconds"] = log.seconds + time.perf_counter() - start
             with _writing(run):
                 if evaluates:
                     learner.save_best(run, scalars["eval/mean"])
-                log.write(learner.step, scalars)
+                if log is not None:
+                    scalars["time/seconds"] = log.seconds + time.perf_counter() - start
+                    log.write(learner.step, scalars)
                 if stop or crossed(before, learner.step, config.checkpoint_every):
                     learner.save(run)
             points = learner.evaluation.get("points_per_hand", math.nan)

@@ -20,8 +20,8 @@ def assert_same(tables: np.ndarray, told: reference.Table) -> None:
     if told.phase != "over":
         assert told.mover == t["mover"], line
     for seat in range(seats):
-        assert list(told.hands[seat]) == held(*t["hands"][seat], t["jokers"][seat]), line
-        assert sorted(told.known[seat]) == held(*t["known"][seat], t["known_jokers"][seat]), line
+        assert list(told.hands[seat]) == held(t["hands"][seat], t["jokers"][seat]), line
+        assert sorted(told.known[seat]) == held(t["known"][seat], t["known_jokers"][seat]), line
         assert len(told.hands[seat]) == t["num_cards"][seat]
     assert told.opened == t["opened"][:seats].astype(bool).tolist(), line
     assert told.booked == t["booked"][:seats].tolist()

@@ -1,8 +1,8 @@
 """The melds on the table: what can be added to them, which jokers can be stolen. Compiled helpers of the engine.
 
-A meld is the mask of its cards, the mask of what its joker may stand for, and for a run its lowest and highest card. The
-joker of a run stands for one card for good. That of a set of three stands for either suit that is missing: whoever has
-one of the two may add it to the set or take the joker for it, and then it stands for the other.
+A meld is the mask of its cards, the mask of what its joker may stand for, and for a run its lowest and highest card.
+The joker of a run stands for one card for good. That of a set of three stands for either suit that is missing: whoever
+has one of the two may take the joker for it, or add it to the set, after which the joker stands for the other.
 """
 
 import numpy as np

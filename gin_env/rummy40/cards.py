@@ -48,6 +48,11 @@ def cards_text(cards: Iterable[int]) -> str:
     return " ".join(card_name(int(card)) for card in cards)
 
 
-def held(once: int, twice: int, jokers: int) -> list[int]:
-    """Returns the card ids of a multiset, given as two masks and a number: lowest first, jokers last."""
-    return sorted(plain.from_mask(int(once)) + plain.from_mask(int(twice))) + [JOKER] * int(jokers)
+def held(masks: Iterable[int], jokers: int) -> list[int]:
+    """Returns the card ids of a multiset: lowest first, jokers last.
+
+    Args:
+        masks: The cards that are there at least once, and those that are there twice.
+        jokers: Number of jokers.
+    """
+    return sorted(card for mask in masks for card in plain.from_mask(int(mask))) + [JOKER] * int(jokers)

@@ -386,6 +386,6 @@ def result(tables: Tables, row: int = 0) -> Result | None:
         ending=ENDINGS[ending],
         out=None if t["out"] == NOBODY else int(t["out"]),
         penalties=tuple(t["penalties"][:seats].tolist()),
-        hands=tuple(cards_text(held(*t["final_hands"][seat], t["final_jokers"][seat])) for seat in range(seats)),
+        hands=tuple(cards_text(held(t["final_hands"][seat], t["final_jokers"][seat])) for seat in range(seats)),
         turns=int(t["num_turns"]),
     )

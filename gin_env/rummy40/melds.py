@@ -1,8 +1,8 @@
 """Melds in the hand: which can be laid, with which a player can open, and whether owed jokers find a place.
 
 A hand is a multiset: ``have``, the mask of the cards held at least once, ``twice``, the mask of those held twice (two
-packs), and the number of jokers. Runs are found in all suits at once: the mask of their lowest cards is the *and* of the
-hand shifted by 0, 1, 2... A hand without a joker holds few melds, one with a joker some dozens.
+packs), and the number of jokers. Runs are found in all suits at once: the mask of their lowest cards is the *and* of
+the hand shifted by 0, 1, 2... A hand without a joker holds few melds, one with a joker some dozens.
 
 Two questions are more than a look at the hand, and their answers keep a turn from getting stuck. A turn ends with a
 discard, so every move must leave a card that may be thrown.
@@ -230,7 +230,7 @@ def can_finish(have, twice, jokers, size, owed, room, banned, pack, suits):
     left = size - owed - 2 * wanted
     if left <= 0:
         return False
-    # Two cards left: at most one of them is the one just taken, and a joker may be thrown where it is not the last card.
+    # Of two cards left at most one is the one just taken, and a joker may be thrown where it is not the last card.
     jokers_left = jokers - owed
     if wanted == 0:
         return left > 1 or may_throw_last(~have, jokers_left, banned)

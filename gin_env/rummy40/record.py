@@ -1,6 +1,6 @@
 """Records of Rummy40: one line of text holds a hand or a match, down to the last move.
 
-    rummy1 rummy40:opening=0 hand dealer=0 deck=8CJKAS8H... d m7S8SJK 7D t 9S>h TD JK8H>l 2C 8D<s ... = out 0-43 # anything
+    rummy1 rummy40:opening=0 hand dealer=0 deck=8CJKAS... d m7S8SJK 7D t 9S>h TD JK8H>l 2C 8D<s ... = out 0-43 # so
 
 A line is words separated by spaces, as those of gin are (`gin_env.record`):
 
@@ -384,7 +384,7 @@ def _parse_result(words: list[str]) -> Outcome:
     if len(words) == 2 and words[0] in ENDINGS[1:TRUNCATED]:
         return Outcome(words[0], _parse_numbers("penalties", words[1]))
     raise RecordError(
-        f"result is {' '.join(words)!r}; expected 'out' or 'stock' and the penalties, such as 'out 0-31', or 'truncated'"
+        f"result is {' '.join(words)!r}; expected 'out' or 'stock' and penalties, such as 'out 0-31', or 'truncated'"
     )
 
 

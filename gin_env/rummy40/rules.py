@@ -210,7 +210,7 @@ class Rummy40Rules:
         return fingerprint(self.to_dict() | said)
 
     def record(self) -> np.ndarray:
-        """Returns the rules as kernels read them: a (1,) array of `RULES_DTYPE`, with a value for each None but that of limit."""
+        """Returns the rules as kernels read them: a (1,) array of `RULES_DTYPE`, in which only limit may be missing."""
         said = {"packs": self.num_packs, "jokers": self.num_jokers, "adding": CODES[self.adds_to]}
         row = to_row(self, RULES_DTYPE, CODES)
         for name, value in said.items():

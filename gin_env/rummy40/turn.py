@@ -221,10 +221,10 @@ def is_legal(t, action, found):
         card = action - DISCARD
         return joker if card == JOKER else (cards & bit(card)) != _U0
     if action < PLACE:
+        listed = False
         for k in range(list_lays(t, found)):
-            if found[k] == action - LAY:
-                return True
-        return False
+            listed |= found[k] == action - LAY
+        return listed
     block = (action - PLACE) // NUM_CARDS
     if block >= _BLOCKS.shape[0] or t.rules.packs == 1 and action >= NUM_ACTIONS:
         return False
@@ -272,10 +272,13 @@ def give(t, seat, cards, jokers):
     t.jokers[seat] -= jokers
     t.known_jokers[seat] = max(t.known_jokers[seat] - jokers, 0)
     t.num_cards[seat] -= count(cards) + jokers
-    if jokers > 0 and t.owed > 0:
-        t.owed -= 1
-    elif jokers > 0 and t.banned == JOKER or is_real(t.banned) and (cards & bit(t.banned)) != _U0:
+    if is_real(t.banned) and (cards & bit(t.banned)) != _U0:
         t.banned = NO_CARD
+    if jokers > 0:
+        if t.owed > 0:
+            t.owed -= 1
+        elif t.banned == JOKER:
+            t.banned = NO_CARD
 
 
 @kernel

@@ -7,7 +7,7 @@ has not seen is in a view: shuffle the hidden cards and not a bit changes (a tes
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gin_env._compile import borrow_row, count, kernel, write_cards
+from gin_env._compile import borrow_row, kernel, write_cards
 from gin_env.cards import NO_CARD, NUM_CARDS
 from gin_env.melds import bit
 from gin_env.rummy40.actions import (

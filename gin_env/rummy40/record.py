@@ -225,13 +225,13 @@ class Record:
                 raise RecordError(f"hand {number}: {error}") from None
 
     def _check(self, hand: HandRecord) -> None:
-        seats = self.rules.seats
+        seats, num_actions = self.rules.seats, self.rules.num_actions
         if not 0 <= hand.dealer < seats:
             raise RecordError(f"dealer is {hand.dealer}; expected 0 to {seats - 1}")
         if sorted(hand.deck) != self.rules.deck:
             raise RecordError(_what_is_wrong(hand.deck, self.rules.deck))
         for place, move in enumerate(hand.moves, 1):
-            if not 0 <= move < self.rules.num_actions:
+            if not 0 <= move < num_actions:
                 named = f"{_MOVES[move]!r}" if 0 <= move < NUM_TWO_PACK_ACTIONS else f"action {move}"
                 raise RecordError(f"move {place}: {named} does not exist under these rules")
         if hand.scores is not None:

@@ -15,7 +15,7 @@ from collections import Counter
 
 import numpy as np
 
-from gin_env._compile import borrow_row, count, kernel
+from gin_env._compile import borrow_row, count, kernel, lowest, read_flags
 from gin_env.cards import CARD_POINTS, NO_CARD, NUM_CARDS, NUM_RANKS
 from gin_env.keys import mix, mix_keys
 from gin_env.melds import bit
@@ -36,8 +36,8 @@ from gin_env.rummy40.actions import (
     TAKE_BACK,
     action_name,
 )
-from gin_env.rummy40.cards import JOKER, NUM_KINDS, held
-from gin_env.rummy40.engine import EPISODE_ENDED, GOING_ON, NO_ACTION, IllegalAction
+from gin_env.rummy40.cards import JOKER, held
+from gin_env.rummy40.engine import EPISODE_ENDED, GOING_ON, HAND_ENDED, NO_ACTION, IllegalAction
 from gin_env.rummy40.melds import in_melds, in_pairs
 from gin_env.rummy40.record import RecordError, table_record
 from gin_env.rummy40.rules import CODES, MAX_SEATS, Rummy40Rules, as_rules
@@ -54,6 +54,7 @@ from gin_env.rummy40.tables import (
     TRUNCATED,
     Tables,
 )
+from gin_env.rummy40.turn import throwable
 from gin_env.testing import ConformanceError, Report
 
 __all__ = ["ConformanceError", "Report", "check_rules", "shuffle_hidden"]
@@ -62,6 +63,7 @@ _U0 = np.uint64(0)
 _U1 = np.uint64(1)
 _PENALTY, _ANY, _NO = CODES["penalty"], CODES["any"], CODES["no"]
 _POINTS = CARD_POINTS.astype(np.int64)
+_CARDS = np.arange(NUM_CARDS, dtype=np.uint64)
 # Streams of a seed for choices, apart from the deals' and from one another.
 _PLAY_STREAM, _STYLE_STREAM = (1 << 62) + 1, (1 << 62) + 2
 _SAMPLE_EVERY = 16  # steps, for the checks that play a position several times over
@@ -69,6 +71,7 @@ _REFUSALS = 30  # actions that are tried at one table
 
 # Kinds of actions, by which decisions are counted, and the first id of each.
 KINDS = ("draw", "take", "take-back", "discard", "lay", "add", "joker", "steal")
+_DISCARDS = KINDS.index("discard")
 _KIND_OF = np.array(
     [0, 1, 2]
     + [3] * (LAY - DISCARD)
@@ -103,30 +106,48 @@ _KEEPS = np.array([False, True, True, True, False, True, True, True])
 
 
 @kernel
+def _list_legal(mask, out):
+    """Writes the legal actions of a mask into ``out``, and returns how many there are."""
+    size = 0
+    whole = mask.size // 64 * 64
+    for start in range(0, whole, 64):
+        flags = read_flags(mask, start)
+        while flags != _U0:
+            out[size] = start + lowest(flags)
+            size += 1
+            flags &= flags - _U1
+    for action in range(whole, mask.size):
+        if mask[action]:
+            out[size] = action
+            size += 1
+    return size
+
+
+@kernel
 def _choose(t, masks, keys, styles, weights, keeps, kind_of, out):
     """Chooses a legal action for each table, NO_ACTION where there is none: a kind by its weight, then any of it."""
     numbers = np.empty(weights.shape[1], dtype=np.int64)
+    legal = np.empty(masks.shape[1], dtype=np.int64)
     for i in range(t.size):
-        mask = borrow_row(masks, i)
+        size = _list_legal(borrow_row(masks, i), legal)
         seat = t[i].mover
         style = styles[i, seat]
         loose = _U0
         if keeps[style] and t[i].phase == PLAY:
             have = t[i].hands[seat, 0]
             loose = have & ~(in_melds(have) | in_pairs(have, t[i].rules.pack, np.int64(t[i].rules.suits)))
-        some_loose = False
+        # Where there are loose cards to throw, only those.
+        loose &= throwable(t[i])[0]
         for kind in range(numbers.size):
             numbers[kind] = 0
-        for action in range(mask.size):
-            if mask[action]:
-                numbers[kind_of[action]] += 1
-                some_loose |= DISCARD <= action < DISCARD + NUM_CARDS and (loose & bit(action - DISCARD)) != _U0
+        for k in range(size):
+            numbers[kind_of[legal[k]]] += 1
         total = 0.0
         for kind in range(numbers.size):
             if numbers[kind]:
                 total += weights[style, kind]
         out[i] = NO_ACTION
-        if total == 0.0:
+        if size == 0:
             continue
         at = total * (np.int64(mix(keys[i], _U0) >> np.uint64(11)) * 2.0**-53)
         chosen = -1
@@ -135,11 +156,13 @@ def _choose(t, masks, keys, styles, weights, keeps, kind_of, out):
                 chosen = kind
                 at -= weights[style, kind]
         best = _U0
-        for action in range(mask.size):
-            if not mask[action] or kind_of[action] != chosen:
+        for k in range(size):
+            action = legal[k]
+            if kind_of[action] != chosen:
                 continue
-            if chosen == 3 and some_loose and (action - DISCARD == JOKER or (loose & bit(action - DISCARD)) == _U0):
-                continue
+            if chosen == _DISCARDS and loose != _U0:
+                if action - DISCARD == JOKER or (loose & bit(action - DISCARD)) == _U0:
+                    continue
             draw = mix(keys[i], np.uint64(action + 1))
             if out[i] == NO_ACTION or draw > best:
                 best = draw
@@ -161,29 +184,38 @@ _PROBLEMS = (
     "legal actions: a draw is legal when none is due, or another action when one is",
     "legal actions: a card that is not held, or the one just taken, may be thrown",
     "legal actions: a discard is legal with a stolen joker in hand or melds below the minimum on the table",
-    "legal actions: a meld is legal that the hand does not hold, or that leaves no card",
+    "legal actions: what is not in hand may be laid, or the last card, or cards may be added before opening",
     "moves: a stolen joker, an attempt or a card taken is there outside a player's turn",
 )
 
 
 @kernel
-def _count_cards(t, counts):
-    """Counts all cards of a table, wherever they are: (53,)."""
-    for card in range(counts.size):
-        counts[card] = 0
+def _count(once, twice, more, cards):
+    """Counts the cards of a mask: those seen once at least, twice, and three times."""
+    return once | cards, twice | (once & cards), more | (twice & cards)
+
+
+@kernel
+def _whole(t):
+    """Whether hands, pile, stock and melds are the cards in play."""
+    once = twice = more = _U0
+    jokers = 0
     for seat in range(t.rules.seats):
-        for card in range(NUM_CARDS):
-            for k in range(2):
-                counts[card] += (t.hands[seat, k] & bit(card)) != _U0
-        counts[JOKER] += t.jokers[seat]
-    for k in range(t.pile_size):
-        counts[t.pile[k]] += 1
-    for k in range(t.stock_at, t.rules.deck_size):
-        counts[t.deck[k]] += 1
+        once, twice, more = _count(once, twice, more, t.hands[seat, 0])
+        once, twice, more = _count(once, twice, more, t.hands[seat, 1])
+        jokers += t.jokers[seat]
     for k in range(t.num_melds):
-        for card in range(NUM_CARDS):
-            counts[card] += (t.meld_cards[k] & bit(card)) != _U0
-        counts[JOKER] += t.meld_stands[k] != _U0
+        once, twice, more = _count(once, twice, more, t.meld_cards[k])
+        jokers += t.meld_stands[k] != _U0
+    size = np.int64(t.pile_size)
+    for k in range(size + t.rules.deck_size - t.stock_at):
+        card = np.int64(t.pile[k] if k < size else t.deck[t.stock_at + k - size])
+        if card == JOKER:
+            jokers += 1
+        else:
+            once, twice, more = _count(once, twice, more, bit(card))
+    pack = t.rules.pack
+    return once == pack and twice == (pack if t.rules.packs > 1 else _U0) and more == _U0 and jokers == t.rules.jokers
 
 
 @kernel
@@ -269,98 +301,93 @@ def _fits_wrong(t):
 
 
 @kernel
-def _problem(t, mask, counts, melds_changed, real, jokers, sizes):
+def _hand_problem(t, seat):
+    """The number in `_PROBLEMS` of what is wrong with a hand, or 0."""
+    once, twice = t.hands[seat, 0], t.hands[seat, 1]
+    if count(once) + count(twice) + t.jokers[seat] != t.num_cards[seat]:
+        return 2
+    known, known_twice = t.known[seat, 0], t.known[seat, 1]
+    if (twice & ~once) != _U0 or (known & ~once) != _U0 or (known_twice & ~twice) != _U0:
+        return 3
+    if (known_twice & ~known) != _U0 or not 0 <= t.known_jokers[seat] <= t.jokers[seat]:
+        return 3
+    owns = attempted = 0
+    for k in range(t.num_melds):
+        if t.meld_owner[k] == seat:
+            owns += 1
+            if t.mover == seat and k >= t.num_melds - t.attempt:
+                attempted += count(t.meld_cards[k]) + (t.meld_stands[k] != _U0)
+    more = t.mover == seat and t.phase == PLAY
+    if not t.opened[seat] and t.num_cards[seat] + attempted != t.rules.hand_size + more:
+        return 4
+    return 7 if (owns > 0) != (t.opened[seat] > 0 or attempted > 0) else 0
+
+
+@kernel
+def _action_problem(t, action, real, jokers, sizes):
+    """The number in `_PROBLEMS` of what is wrong with an action being legal, or 0."""
+    seat = np.int64(t.mover)
+    if (action < TAKE_BACK) != (t.phase == DRAW_ANY) or action == TAKE and t.pile_size == 0:
+        return 9
+    if DISCARD <= action < LAY:
+        card = action - DISCARD
+        have = np.int64(t.jokers[seat])
+        if card != JOKER:
+            have = 0
+            for k in range(2):
+                have += (t.hands[seat, k] & bit(card)) != _U0
+        if have - (card == t.banned) < 1 or card == JOKER and (not t.opened[seat] or t.num_cards[seat] < 2):
+            return 10
+        return 11 if t.owed or t.attempt else 0
+    if LAY <= action < PLACE:
+        number = action - LAY
+        lacks = (real[number] & ~t.hands[seat, 0]) != _U0 or jokers[number] > t.jokers[seat]
+        return 12 if lacks or t.num_cards[seat] == sizes[number] and t.rules.wrong_opening != _PENALTY else 0
+    return 12 if action >= PLACE and (not t.opened[seat] or t.num_cards[seat] < 2) else 0
+
+
+@kernel
+def _problem(t, mask, legal, melds_changed, full, real, jokers, sizes):
     """The number in `_PROBLEMS` of what is wrong with a table, or 0."""
-    rules = t.rules
-    seats = np.int64(rules.seats)
-    _count_cards(t, counts)
-    for card in range(NUM_CARDS):
-        there = rules.packs if (rules.pack & bit(card)) != _U0 else 0
-        if counts[card] != there:
-            return 1
-    if counts[JOKER] != rules.jokers:
+    if not _whole(t):
         return 1
-    for seat in range(seats):
-        once, twice = t.hands[seat, 0], t.hands[seat, 1]
-        if count(once) + count(twice) + t.jokers[seat] != t.num_cards[seat]:
-            return 2
-        known, known_twice = t.known[seat, 0], t.known[seat, 1]
-        if (twice & ~once) != _U0 or (known & ~once) != _U0 or (known_twice & ~twice) != _U0:
-            return 3
-        if (known_twice & ~known) != _U0 or not 0 <= t.known_jokers[seat] <= t.jokers[seat]:
-            return 3
-        owns = attempted = 0
-        for k in range(t.num_melds):
-            if t.meld_owner[k] == seat:
-                owns += 1
-                if t.mover == seat and k >= t.num_melds - t.attempt:
-                    attempted += count(t.meld_cards[k]) + (t.meld_stands[k] != _U0)
-        more = t.mover == seat and t.phase == PLAY
-        if not t.opened[seat] and t.num_cards[seat] + attempted != rules.hand_size + more:
-            return 4
-        if (owns > 0) != (t.opened[seat] > 0 or attempted > 0):
-            return 7
+    for seat in range(t.rules.seats):
+        problem = _hand_problem(t, seat)
+        if problem:
+            return problem
     if melds_changed:
         for k in range(t.num_melds):
             if not _is_meld(t, k):
                 return 5
-        if _fits_wrong(t):
-            return 6
-    some = False
-    drawing = mask[DRAW] > 0
-    for action in range(mask.size):
-        some |= mask[action] > 0
-    if some != (t.phase != OVER):
-        return 8
+    if full and _fits_wrong(t):
+        return 6
     if t.phase != PLAY and (t.owed or t.attempt or t.taken != NO_CARD or t.drawn != NO_CARD or t.attempted):
         return 13
-    if t.phase == OVER:
-        return 0
-    if drawing != (t.phase == DRAW_ANY):
-        return 9
-    seat = np.int64(t.mover)
-    for action in range(TAKE_BACK, mask.size):
-        if not mask[action]:
-            continue
-        if drawing:
-            return 9
-        if DISCARD <= action < LAY:
-            card = action - DISCARD
-            have = t.jokers[seat] if card == JOKER else 0
-            if card != JOKER:
-                for k in range(2):
-                    have += (t.hands[seat, k] & bit(card)) != _U0
-            if have - (card == t.banned) < 1:
-                return 10
-            if card == JOKER and (not t.opened[seat] or t.num_cards[seat] < 2):
-                return 10
-            if t.owed or t.attempt:
-                return 11
-        elif LAY <= action < PLACE:
-            number = action - LAY
-            lacks = (real[number] & ~t.hands[seat, 0]) != _U0 or jokers[number] > t.jokers[seat]
-            left = t.num_cards[seat] - sizes[number]
-            if lacks or left < 1 and rules.wrong_opening != _PENALTY:
-                return 12
-    if mask[TAKE] and drawing and t.pile_size == 0:
-        return 9
+    size = _list_legal(mask, legal)
+    if (size > 0) != (t.phase != OVER):
+        return 8
+    for k in range(size):
+        problem = _action_problem(t, legal[k], real, jokers, sizes)
+        if problem:
+            return problem
     return 0
 
 
 @kernel
-def _check_positions(t, masks, num_melds, real, jokers, sizes, full):
+def _check_positions(t, masks, seen_melds, real, jokers, sizes, full):
     """Checks all tables: (row, number in `_PROBLEMS`) of the first thing that is wrong, or (-1, 0).
 
-    ``num_melds`` holds a hash of the melds when they were last looked at, so that they are looked at when they change.
+    ``seen_melds`` holds a hash of the melds when they were last looked at, so that they are looked at when they change.
+    Where ``full``, they are looked at anyhow, and what can be done to them too.
     """
-    counts = np.empty(NUM_KINDS, dtype=np.int64)
+    legal = np.empty(masks.shape[1], dtype=np.int64)
     for i in range(t.size):
         seen = np.uint64(t[i].num_melds)
         for k in range(t[i].num_melds):
             seen = mix(seen ^ t[i].meld_cards[k], t[i].meld_stands[k])
-        changed = full or seen != num_melds[i]
-        num_melds[i] = seen
-        problem = _problem(t[i], borrow_row(masks, i), counts, changed, real, jokers, sizes)
+        changed = full or seen != seen_melds[i]
+        seen_melds[i] = seen
+        problem = _problem(t[i], borrow_row(masks, i), legal, changed, full, real, jokers, sizes)
         if problem:
             return i, problem
     return -1, 0
@@ -501,6 +528,8 @@ class _Run:
         rows = np.flatnonzero(ended)
         if rows.size:
             self.check_ends(rows, scores)
+            if sampled:
+                self.check_record(int(self.rng.choice(rows)))
             engine.deal(tables, rows)
 
     def check_positions(self, tables: Tables, masks: np.ndarray, full: bool) -> None:
@@ -513,49 +542,45 @@ class _Run:
 
     def check_ends(self, rows: np.ndarray, scores: np.ndarray) -> None:
         """Checks how hands ended: why, what is counted, who has won the match."""
-        seats = self.rules.seats
-        self.check_positions(self.tables.take(rows), np.zeros((rows.size, self.masks.shape[1]), dtype=np.int8), True)
+        rules, seats = self.rules, self.rules.seats
+        t, points, over, scores = self.tables.take(rows), self.points[rows], self.over[rows], scores[rows, :seats]
+        self.check_positions(t, np.zeros((rows.size, self.masks.shape[1]), dtype=np.int8), full=True)
         self.hands += rows.size
-        self.endings += np.bincount(self.tables["ending"][rows], minlength=len(ENDINGS))
-        for row in rows.tolist():
-            t = self.tables[row]
+        self.endings += np.bincount(t["ending"], minlength=len(ENDINGS))
 
-            def must(right: object, problem: str, row: int = row) -> None:
-                if not right:
-                    self.fail("results", f"{problem}\nresult: {engine.result(self.tables, row)}", self.tables, row)
+        def must(right: np.ndarray, problem: str) -> None:
+            self.require(right, "results", problem, t)
 
-            ending, mover = int(t["ending"]), int(t["mover"])
-            empty = t["num_cards"][:seats] == 0
-            why = {
-                OUT: bool(empty[mover]) and t["out"] == mover,
-                STOCK_OUT: t["stock_at"] == t["rules"]["deck_size"] and not empty.any(),
-                TRUNCATED: t["draws"] == self.rules.draw_cap and not empty.any(),
-            }
-            must(why[ending], "the hand has ended without a reason")
-            must(ending == OUT or t["out"] == NOBODY, "somebody has gone out of a hand that ended otherwise")
-            must(t["num_turns"] == t["draws"], "the number of turns is not that of the draws")
-            penalties = []
-            for seat in range(seats):
-                hand = held(t["hands"][seat], t["jokers"][seat])
-                left = sum(self.rules.joker_points if card == JOKER else int(_POINTS[card]) for card in hand)
-                penalties.append(0 if ending == TRUNCATED else left + int(t["booked"][seat]))
-            must(t["penalties"][:seats].tolist() == penalties, f"the penalties are not {penalties}")
-            mean = [(sum(penalties) - own) / (seats - 1) for own in penalties]
-            won = [others - own for others, own in zip(mean, penalties, strict=True)]
-            must(np.allclose(self.points[row], won), f"the points are not {won}")
-            must(abs(float(self.points[row].sum())) < 1e-9, "the points do not sum to zero")
-            totals = (scores[row, :seats] + (penalties if self.match else 0)).tolist()
-            must(t["scores"][:seats].tolist() == totals, f"the scores are not {totals}")
-            lowest = [int(total == min(totals)) for total in totals]
-            limit = self.rules.limit
-            done = self.match and ending != TRUNCATED
-            if done and limit is not None:
-                done = max(totals) >= limit and (seats > 2 or sum(lowest) == 1)
-            must(bool(t["match_over"]) == done, "the match has ended too early, or has not ended")
-            must(t["match_winners"][:seats].tolist() == (lowest if done else [0] * seats), "others have won the match")
-            expected = EPISODE_ENDED if done or not self.match else engine.HAND_ENDED
-            must(self.over[row] == expected, "the step tells another end")
-        self.check_record(int(self.rng.choice(rows)))
+        ending, mover = t["ending"], t["mover"]
+        empty = t["num_cards"][:, :seats] == 0
+        went_out = empty[np.arange(rows.size), mover] & (t["out"] == mover) & (empty.sum(axis=1) == 1)
+        nobody = ~empty.any(axis=1) & (t["out"] == NOBODY)
+        stock_out = nobody & (t["stock_at"] == rules.deck_size)
+        capped = nobody & (t["draws"] == rules.draw_cap) & (t["stock_at"] < rules.deck_size)
+        why = np.select([ending == OUT, ending == STOCK_OUT, ending == TRUNCATED], [went_out, stock_out, capped], False)
+        must(why, "the hand has ended without a reason, or somebody else is said to have gone out")
+        must(t["num_turns"] == t["draws"], "the number of turns is not that of the draws")
+        kept = (t["final_hands"] == t["hands"]).all(axis=(1, 2)) & (t["final_jokers"] == t["jokers"]).all(axis=1)
+        must(kept, "the hands of the result are not those held")
+
+        bits = t["hands"][:, :seats, :, None] >> _CARDS & _U1
+        left = (bits.astype(np.int64) * _POINTS).sum(axis=(2, 3)) + rules.joker_points * t["jokers"][:, :seats]
+        penalties = np.where(ending[:, None] == TRUNCATED, 0, left + t["booked"][:, :seats])
+        must((t["penalties"][:, :seats] == penalties).all(axis=1), "the penalties are not what is in hand and booked")
+        others = (penalties.sum(axis=1, keepdims=True) - penalties) / (seats - 1)
+        must(np.isclose(points, others - penalties).all(axis=1), "the points are not those of the penalties")
+        must(abs(points.sum(axis=1)) < 1e-9, "the points do not sum to zero")
+
+        totals = scores + (penalties if self.match else 0)
+        must((t["scores"][:, :seats] == totals).all(axis=1), "the scores are not those before and the penalties")
+        lowest = totals == totals.min(axis=1, keepdims=True)
+        done = np.full(rows.size, self.match) & (ending != TRUNCATED)
+        if rules.limit is not None:
+            done &= (totals.max(axis=1) >= rules.limit) & ((seats > 2) | (lowest.sum(axis=1) == 1))
+        must(t["match_over"] == done, "the match has ended too early, or has not ended")
+        must((t["match_winners"][:, :seats] == lowest * done[:, None]).all(axis=1), "others have won the match")
+        expected = np.where(done | (not self.match), EPISODE_ENDED, HAND_ENDED)
+        must(over == expected, "the step tells another end")
 
     # ------------------------------------------------------------------------------------------ now and then, one table
 

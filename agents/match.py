@@ -35,6 +35,7 @@ __all__ = [
     "Games",
     "MatchResult",
     "Speed",
+    "agent_version",
     "check_match",
     "deck_hash",
     "identify",
@@ -116,7 +117,7 @@ def identify(a: Agent, b: Agent, *, rules: Rules, match: bool, seed: int, deals:
     return {
         "a": a.name,
         "b": b.name,
-        "versions": (_version(a), _version(b)),
+        "versions": (agent_version(a), agent_version(b)),
         "rules": rules.text if rules.name in PRESETS else rules.name,
         "fingerprint": rules.fingerprint,
         "match": match,
@@ -258,7 +259,8 @@ def play_games(
     return book.games
 
 
-def _version(agent: Agent) -> str:
+def agent_version(agent: Agent) -> str:
+    """Returns an agent's own ``version`` where it has one, otherwise that of gin-env."""
     version = getattr(agent, "version", None)
     if version is not None:
         return str(version)

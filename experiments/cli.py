@@ -6,10 +6,12 @@ torch.
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ EXTRAS = {
     "matplotlib": "plots",
     "sb3_contrib": "sb3",
     "stable_baselines3": "sb3",
+    "choix": "tournament",
+    "ray": "ray",
 }
 
 HELP = f"""\
@@ -42,8 +46,11 @@ Trains bots that play gin rummy, exports them, and measures players and the engi
 
 commands:
   train ppo       train a network by self-play, from a recipe
+  ablate          train variants of a recipe for the same time, and see what each part of it is worth
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
+  tournament      play every player against every other on the same deals; ratings and a report
+  play            play against a player yourself, at the terminal
   replay          show recorded hands and matches move by move
   agents          list the players
   exploit         how far players are from perfect play, exactly, on a small game
@@ -57,8 +64,10 @@ commands:
   ginrummy train ppo --recipe quick --run runs/quick
   ginrummy export runs/quick --out bots/quick
   ginrummy match bots/quick greedy --deals 5000
+  ginrummy play bots/quick
   ginrummy match greedy random --deals 5 --records hands.txt
   ginrummy replay hands.txt --line 1
+  ginrummy tournament greedy gin-only early-knock random --deals 10000 --workers 2
 
 An error is one line, and the exit status 2. With {TRACEBACK}=1 in the environment it comes with its traceback.
 """
@@ -182,7 +191,7 @@ def train_ppo(words: list[str]) -> None:
         overwrite: bool = False
         """Start afresh in a folder that holds a run."""
 
-    default = TrainPPO(load_recipe(path), recipe, Path("runs") / path.stem)
+    default = TrainPPO(load_recipe(path, PPOConfig), recipe, Path("runs") / path.stem)
     description = (
         "Train a network by self-play with PPO. Ctrl-C stops after the update in progress and leaves a checkpoint, "
         f"from which the same command goes on. Recipes of this package: {', '.join(recipe_names())}."
@@ -226,6 +235,59 @@ def _option(words: Sequence[str], name: str) -> str | None:
         elif word.startswith(name + "="):
             value = word[len(name) + 1 :]
     return value
+
+
+def ablate(words: list[str]) -> None:
+    """Measures what the parts of the training are worth."""
+    import tyro
+
+    def arguments(
+        names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[NAME ...]")] = (),
+        recipe: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = DEFAULT_RECIPE,
+        minutes: float = 3.0,
+        seeds: tuple[int, ...] = (1,),
+        deals: int = 2000,
+        runs: Path = Path("runs/ablation"),
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Train variants of a recipe, each for the same processor time, and play them against scripted players.
+
+        Runs that are finished are not trained again, so that an interrupted command can be given once more.
+
+        Args:
+            names: Variants (experiments/ablation.py); all by default.
+            recipe: The recipe that they vary.
+            minutes: Processor time of each training.
+            seeds: Every variant is trained with each.
+            deals: Deals against each opponent, each played twice.
+            runs: Folder of the runs.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+            plot: Draw the curves into this file (png, svg or pdf).
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "ablate", words)
+
+    from experiments import ablation
+    from experiments.report import ablation_table
+    from training.config import PPOConfig, load_recipe
+
+    result = ablation.ablate(
+        load_recipe(find_recipe(wanted["recipe"]), PPOConfig),
+        names=wanted["names"] or tuple(ablation.VARIANTS),
+        seeds=wanted["seeds"],
+        minutes=wanted["minutes"],
+        deals=wanted["deals"],
+        folder=wanted["runs"],
+        progress=lambda line: print(line, file=sys.stderr),
+    )
+    if wanted["plot"] is not None:
+        ablation.plot(result, wanted["plot"])
+    result["command"] = "ginrummy ablate " + " ".join(words)
+    _tell(result, wanted["json"], wanted["out"], lambda console: console.print(ablation_table(result)))
 
 
 # ----------------------------------------------------------------------------------------------------------- export
@@ -272,14 +334,15 @@ def match(words: list[str]) -> None:
         rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
         match: bool = False,
         batch: int = 2048,
+        workers: int = 1,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
         records: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     ) -> dict[str, Any]:
         """Play two players against each other. Every deal is played twice, with the seats exchanged and the same deck.
 
-        A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5), or the folder of an
-        exported bundle.
+        A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5); the folder of an
+        exported bundle or of a training run (runs/quick:sample=1); or a program of your own (external:COMMAND).
 
         Args:
             a: The one player; results are told from its side.
@@ -289,6 +352,7 @@ def match(words: list[str]) -> None:
             rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
             match: Play whole matches to the rules' target instead of single hands, each twice.
             batch: Games to play at once. It changes the speed, never the result.
+            workers: Processes that play. It changes the speed, never the result.
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
             records: Also write every game to this file, one line each (gin_env/record.py), for ginrummy replay.
@@ -300,29 +364,43 @@ def match(words: list[str]) -> None:
     import agents
     from agents.match import play_match
     from experiments.files import writing
-    from experiments.report import print_match
+    from experiments.report import print_incidents, print_match
+    from experiments.workers import play_match_by
 
-    players = agents.make(wanted["a"]), agents.make(wanted["b"])
+    how = {key: wanted[key] for key in ("deals", "seed", "rules", "match", "batch")}
     with ExitStack() as files, _games_bar() as progress:
-        record = None
+        record = line = None
         if wanted["records"] is not None:
             file = files.enter_context(writing(wanted["records"]))
 
-            def record(one: "Record") -> None:
-                file.write(one.line() + "\n")
+            def line(text: str) -> None:
+                file.write(text + "\n")
 
-        result = play_match(
-            *players,
-            deals=wanted["deals"],
-            seed=wanted["seed"],
-            rules=wanted["rules"],
-            match=wanted["match"],
-            batch=wanted["batch"],
-            forfeits=True,
-            progress=progress,
-            record=record,
-        )
-    _tell(result.to_json(), wanted["json"], wanted["out"], lambda console: print_match(result, console))
+            def record(one: "Record") -> None:
+                line(one.line())
+
+        players: tuple[Any, ...] = ()
+        if wanted["workers"] == 1:
+            players = agents.make(wanted["a"]), agents.make(wanted["b"])
+            result = play_match(*players, **how, forfeits=True, progress=progress, record=record)
+        else:
+            by = wanted["workers"]
+            result, counts = play_match_by(wanted["a"], wanted["b"], **how, workers=by, progress=progress, record=line)
+            if any(counts):
+                names = (result.a, result.b)
+                players = tuple(SimpleNamespace(name=n, incidents=c) for n, c in zip(names, counts, strict=True))
+    told = result.to_json()
+    if any(hasattr(player, "incidents") for player in players):
+        told["incidents"] = {
+            side: dict(getattr(player, "incidents", {})) for side, player in zip("ab", players, strict=True)
+        }
+
+    def show(console: "Console") -> None:
+        print_match(result, console)
+        for player in players:
+            print_incidents(player, console)
+
+    _tell(told, wanted["json"], wanted["out"], show)
 
 
 @contextmanager
@@ -347,6 +425,166 @@ def _games_bar() -> Iterator[Callable[[int, int], None]]:
             bar.update(task, description="playing", completed=finished, total=games, text=text)
 
         yield progress
+
+
+# ------------------------------------------------------------------------------------------------------- tournament
+
+
+def tournament(words: list[str]) -> None:
+    """Plays a round robin."""
+    import shlex
+
+    import tyro
+
+    def arguments(
+        agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT...")],
+        deals: int = 1000,
+        seed: int = 0,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        match: bool = False,
+        batch: int = 2048,
+        workers: int = 1,
+        ray: Annotated[str | None, tyro.conf.arg(metavar="[ADDRESS]")] = None,
+        piece: int = 250,
+        anchor: Annotated[str | None, tyro.conf.arg(metavar="AGENT")] = None,
+        resamples: int = 1000,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    ) -> dict[str, Any]:
+        """Play every player against every other, all pairings on the same deals, each deal twice.
+
+        What has been played is kept in the folder of the tournament, with the report (report.html, report.md,
+        result.json) at the end. The same command goes on where it was interrupted, and with more deals it adds them.
+
+        Args:
+            agents: Players, as `ginrummy agents` lists them, or folders of exported bots. Their order changes nothing.
+            deals: Deals that every pairing plays, each twice.
+            seed: Decides the decks and the players' random choices.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            match: Play whole matches to the rules' target instead of single hands, each twice.
+            batch: Games that a worker plays at once. It changes the speed, never the result.
+            workers: Processes that play. It changes the speed, never the result.
+            ray: Play on a Ray cluster: its address, "auto", or "local" for one on this machine only. Without an
+                address: the one that Ray finds.
+            piece: Deals that are played in one go, and lost if it is interrupted.
+            anchor: The player whose rating is 0; by default the mean is.
+            resamples: How often the deals are drawn anew for the intervals of the ratings.
+            json: Print one JSON object instead of the tables.
+            out: Folder of the tournament; by default one in tournaments/ that belongs to these players, rules and seed.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "tournament", _with_address(words))
+
+    import choix  # noqa: F401  (missing: say so before the games)
+
+    from experiments.page import NO_PLOTS, PAGE, write_report
+    from experiments.sheets import print_tournament
+    from experiments.tournament import Interrupted, make_plan, play_tournament
+
+    how = {key: wanted[key] for key in ("seed", "rules", "match")}
+    folder = wanted["out"] or Path("tournaments") / make_plan(wanted["agents"], **how).digest
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    try:
+        with _games_bar() as progress:
+            result = play_tournament(
+                wanted["agents"],
+                **how,
+                **{key: wanted[key] for key in ("deals", "batch", "workers", "ray", "piece", "anchor", "resamples")},
+                folder=folder,
+                progress=progress,
+                say=say,
+            )
+    except Interrupted as stop:
+        raise _Failure(str(stop), 130) from None
+    command = ["ginrummy", "tournament", *sorted(wanted["agents"]), "--deals", str(wanted["deals"])]
+    command += ["--seed", str(wanted["seed"]), "--rules", wanted["rules"], *(["--match"] if wanted["match"] else [])]
+    command += [] if wanted["anchor"] is None else ["--anchor", wanted["anchor"]]
+    if not write_report(result, folder, shlex.join(command)):
+        say(NO_PLOTS)
+    say(f"the report is in {folder / PAGE}")
+    _tell(result.to_json(), wanted["json"], None, lambda console: print_tournament(result, console))
+
+
+def _with_address(words: Sequence[str]) -> list[str]:
+    """Gives an option --ray that has no address an empty one."""
+    full: list[str] = []
+    for place, word in enumerate(words):
+        full.append(word)
+        following = words[place + 1] if place + 1 < len(words) else ""
+        if word == "--ray" and not re.fullmatch(r"auto|local|(ray://)?[\w.-]+:\d+", following):
+            full.append("")
+    return full
+
+
+# ------------------------------------------------------------------------------------------------------------- play
+
+
+def play(words: list[str]) -> None:
+    """Plays at the terminal."""
+    import tyro
+
+    def arguments(
+        agent: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="AGENT")],
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        match: bool = False,
+        hands: int | None = None,
+        seed: int | None = None,
+        seat: Literal["0", "1"] = "0",
+        practice: bool = False,
+        hints: Annotated[str | None, tyro.conf.arg(metavar="AGENT")] = None,
+        record: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Play against a player yourself, at the terminal. Type ? there for help.
+
+        Args:
+            agent: The opponent, as for `ginrummy match`.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            match: Play a match to the rules' target instead of single hands.
+            hands: Hands to play; by default you are asked after each.
+            seed: Decides the cards and the opponent's random choices; by default a new one each time.
+            seat: Yours. Who deals the rules say, most often chance.
+            practice: Allow to take moves back and to see the opponent's cards.
+            hints: Who gives hints; by default the opponent.
+            record: Append the games to this file (gin_env/record.py), for ginrummy replay; by default games/ and the
+                date.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "play", words)
+
+    import secrets
+
+    from rich.console import Console
+
+    from experiments.play import play as play_games
+    from experiments.prompt import coloured
+    from gin_env.rules import as_rules
+
+    console = Console()
+
+    def ask(prompt: str) -> str:
+        line = console.input(coloured(prompt))
+        if not sys.stdin.isatty():
+            console.print(line, markup=False, highlight=False)  # a transcript then reads like a session
+        return line
+
+    play_games(
+        wanted["agent"],
+        rules=as_rules(wanted["rules"]),
+        match=wanted["match"],
+        hands=wanted["hands"],
+        seed=secrets.randbits(32) if wanted["seed"] is None else wanted["seed"],
+        seat=int(wanted["seat"]),
+        practice=wanted["practice"],
+        adviser=wanted["hints"],
+        record=wanted["record"],
+        console=console,
+        ask=ask,
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------- replay
@@ -432,7 +670,7 @@ def list_agents(words: list[str]) -> None:
     width = max(len(name) for name in names())
     for name in names():
         print(f"{name:{width}}  {describe(name)}")
-    print(f"{'DIR':{width}}  An exported bot: the folder that `ginrummy export` wrote.")
+    print(f"{'DIR':{width}}  An exported bot, or a training run: the folder that `ginrummy export` or `train` wrote.")
 
 
 def exploit(words: list[str]) -> None:
@@ -719,8 +957,11 @@ def _tell(data: dict[str, Any], as_json: bool, out: Path | None, show: Callable[
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train ppo": train_ppo,
+    "ablate": ablate,
     "export": export,
     "match": match,
+    "tournament": tournament,
+    "play": play,
     "replay": replay,
     "agents": list_agents,
     "exploit": exploit,

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 import numpy as np
 from numpy.typing import DTypeLike
 
+from agents import base
 from experiments.files import write_text
 from gin_env import actions, engine, melds, tables, view
 from gin_env.cards import NUM_CARDS, NUM_RANKS, RANKS, SUIT_GLYPHS, SUITS, card_name, cards_text, parse_cards, to_mask
@@ -31,6 +32,7 @@ def pages() -> dict[str, str]:
         "actions.md": _actions(),
         "observations.md": _observations(),
         "tables.md": _tables(),
+        "players.md": _players(),
         "rules/index.md": _rules(),
         **{f"rules/{name}.md": _preset(name) for name in PRESETS},
     }
@@ -101,10 +103,10 @@ def _constants(first: str, names: str) -> Iterator[tuple[str, int, str]]:
         yield match.group(1), int(match.group(2)), match.group(3) or ""
 
 
-def _attributes(owner: type) -> dict[str, str]:
-    """Returns what a class docstring says of each attribute."""
+def _attributes(owner: object, heading: str = "Attributes") -> dict[str, str]:
+    """Returns what a docstring says of each attribute or, with the heading ``Args``, of each argument."""
     doc = inspect.getdoc(owner) or ""
-    section = re.search(r"^Attributes:\n(.*?)(?=^\S|\Z)", doc, re.MULTILINE | re.DOTALL)
+    section = re.search(rf"^{heading}:\n(.*?)(?=^\S|\Z)", doc, re.MULTILINE | re.DOTALL)
     found = re.finditer(
         r"^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)", section.group(1) if section else "", re.MULTILINE | re.DOTALL
     )
@@ -126,7 +128,9 @@ def _index() -> str:
 
 - [Quickstart](guide/quickstart.md): play, train, measure.
 - [Environments](guide/environments.md): every front door, with spaces, seeds and resets.
+- [Evaluation](guide/evaluation.md): duplicate deals, tournaments, ratings, intervals.
 - [Coming from PettingZoo, RLCard, OpenSpiel](guide/coming-from.md): what differs.
+- [A player in any language](guide/external.md): the line protocol, an example, bots of the EAAI challenge.
 
 ## Reference
 
@@ -136,6 +140,7 @@ What the numbers mean. These pages are printed from the code, and a test keeps t
 - [Observations](observations.md): the view of one seat, field by field, and the vector that networks read.
 - [Tables](tables.md): the state of a table, for those who work on the engine itself.
 - [Rules](rules/index.md): the fields of `Rules`, the presets side by side, and house rules.
+- [Players](players.md): the rule of every player that comes with the library.
 
 ## The presets
 
@@ -338,6 +343,52 @@ def _tables() -> str:
 The field `rules` is a record of its own, with the fields of [Rules](rules/index.md) as numbers:
 {", ".join(_code(name) for name in RULES_DTYPE.names or ())}. What does not exist is -1.
 """
+
+
+# ---------------------------------------------------------------------------------------------------------- players
+
+
+def _players() -> str:
+    return "\n\n".join(
+        [
+            f"""
+# Players
+
+The players that come with the library, and the rule of each. `ginrummy agents` lists them, `agents.make("greedy")`
+makes one, and wherever a player is asked for it can be written as text (`agents.make`): a name, alone or with options
+after a colon, such as `greedy:knock=5,late_knock=2`. The folder of an exported bundle is a player too, and so is that
+of a training run (`runs/quick`), whose last checkpoint plays, or one of its checkpoint files.
+
+{_list(f"[{name}](#{name}): {_plain(base.describe(name))}" for name in base.names())}
+""",
+            *(_player(name) for name in base.names()),
+        ]
+    )
+
+
+def _player(name: str) -> str:
+    """Returns a player's section: its rule, which is the docstring up to the first heading, and its options."""
+    made = base.factory(name)
+    rule = re.split(
+        r"^(?:Args|Attributes|Returns|Raises):$", inspect.getdoc(made) or "", maxsplit=1, flags=re.MULTILINE
+    )
+    parts = [f"## {name}", _prose(rule[0])]
+    meanings = _attributes(made, "Args")
+    options = [one for one in inspect.signature(made).parameters.values() if one.name in meanings]
+    if options:
+        rows = ((_code(one.name), _code(one.default), meanings[one.name]) for one in options)
+        parts.append(_table(("option", "default", "meaning"), rows))
+    return "\n\n".join(parts)
+
+
+def _prose(text: str) -> str:
+    """Docstring text of several paragraphs as Markdown: items of lists are a line each, indented blocks stay."""
+    blocks = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        if not block.startswith("    "):
+            block = "\n".join(_plain(item) for item in re.split(r"\n(?=- )", block))
+        blocks.append(block)
+    return "\n\n".join(blocks)
 
 
 # ------------------------------------------------------------------------------------------------------------ rules

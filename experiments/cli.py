@@ -866,6 +866,7 @@ def bench_engine(words: list[str]) -> None:
         seconds: float = 1.0,
         rounds: int = 5,
         rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RULES...")] = (),
+        game: Literal["gin", "rummy40"] = "gin",
         threads: int = 2,
         no_peers: bool = False,
         json: bool = False,
@@ -880,7 +881,9 @@ def bench_engine(words: list[str]) -> None:
             tables: Tables that gin_env plays at once. Their observations should fit into the processor's cache.
             seconds: Length of a round.
             rounds: Rounds of each; the median counts.
-            rules: Presets, "preset:field=value,..." or .toml files; by default all presets, and manual play.
+            rules: Presets of either game, "preset:field=value,..." or .toml files; by default all presets of the game,
+                and manual play.
+            game: Whose presets; the other libraries are measured beside gin only.
             threads: Play the first of the rules on so many threads too.
             no_peers: Leave the other libraries out.
             json: Print one JSON object instead of the tables.
@@ -900,9 +903,9 @@ def bench_engine(words: list[str]) -> None:
         tables=wanted["tables"],
         seconds=wanted["seconds"],
         rounds=wanted["rounds"],
-        rules=wanted["rules"] or bench.RULES,
+        rules=wanted["rules"] or (bench.RULES if wanted["game"] == "gin" else bench.RUMMY40_RULES),
         threads=wanted["threads"],
-        peers=not wanted["no_peers"],
+        peers=wanted["game"] == "gin" and not wanted["no_peers"],
         progress=lambda line: print(line, file=sys.stderr),
     )
     if wanted["plot"] is not None:
@@ -967,6 +970,7 @@ def fuzz(words: list[str]) -> None:
         minutes: float = 1.0,
         seed: int | None = None,
         rules: Annotated[str | None, tyro.conf.arg(metavar="RULES")] = None,
+        game: Literal["gin", "rummy40"] = "gin",
         json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     ) -> dict[str, Any]:
         """Play random rules at random, and check every invariant of the engine at every step.
@@ -980,6 +984,7 @@ def fuzz(words: list[str]) -> None:
             seed: Of the first trial; by default a new one each time.
             rules: What to play in each trial: a preset, alone or with changes (plus20:oklahoma=true,target=50), or a
                 TOML file. By default random rules.
+            game: Which game's engine.
             json: Write a summary to this file.
         """
         return locals()
@@ -992,12 +997,11 @@ def fuzz(words: list[str]) -> None:
 
     from experiments import fuzz as fuzzing
     from experiments.files import write_json
-    from gin_env.rules import as_rules
 
     seed = secrets.randbits(32) if wanted["seed"] is None else wanted["seed"]
-    rules = None if wanted["rules"] is None else as_rules(wanted["rules"])
+    rules = None if wanted["rules"] is None else fuzzing.GAMES[wanted["game"]].as_rules(wanted["rules"])
     with _time_bar(60 * wanted["minutes"]) as progress:
-        result = fuzzing.fuzz(wanted["minutes"], seed, rules, progress)
+        result = fuzzing.fuzz(wanted["minutes"], seed, rules, progress, wanted["game"])
     if wanted["json"] is not None:
         write_json(wanted["json"], result.to_json())
     Console().print(result.summary(), highlight=False, markup=False, soft_wrap=True)

@@ -33,6 +33,8 @@ HOUSE = Path(__file__).parent / "rules" / "house.toml"
 
 def pages() -> dict[str, str]:
     """Returns all pages: their text by their path in docs/."""
+    from experiments import docs_rummy40  # it prints its tables with the functions below
+
     found = {
         "index.md": _index(),
         "actions.md": _actions(),
@@ -40,6 +42,7 @@ def pages() -> dict[str, str]:
         "tables.md": _tables(),
         "training.md": _training(),
         "players.md": _players(),
+        "rummy40.md": docs_rummy40.page(),
         "rules/index.md": _rules(),
         **{f"rules/{name}.md": _preset(name) for name in PRESETS},
     }
@@ -149,6 +152,7 @@ What the numbers mean. These pages are printed from the code, and a test keeps t
 - [Training](training.md): every setting of a training run, and every number that it tells.
 - [Rules](rules/index.md): the fields of `Rules`, the presets side by side, and house rules.
 - [Players](players.md): the rule of every player that comes with the library.
+- [Rummy40](rummy40.md): the second game: its rules, actions, observations and tables.
 
 ## The presets
 

@@ -10,6 +10,10 @@ import agents
 from agents import base
 from experiments import docs
 from gin_env import PRESETS, actions, tables, view
+from gin_env.rummy40 import Rummy40Rules
+from gin_env.rummy40 import actions as rummy40_actions
+from gin_env.rummy40 import tables as rummy40_tables
+from gin_env.rummy40 import view as rummy40_view
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -116,6 +120,30 @@ def test_tables(pages: dict[str, str]) -> None:
     for name, *_, meaning in tables.TABLE_FIELDS:
         assert f"| `{name}` |" in pages["tables.md"]
         assert meaning in pages["tables.md"]
+
+
+def test_rummy40(pages: dict[str, str]) -> None:
+    text = pages["rummy40.md"]
+    for fields in (rummy40_view.VIEW_FIELDS, rummy40_tables.TABLE_FIELDS):
+        for name, *_, meaning in fields:
+            assert f"| `{name}` |" in text
+            assert meaning in text
+    for field in docs.get_type_hints(Rummy40Rules):
+        assert f"| `{field}` |" in text
+    assert "| `adding` | `own`, `any`, `none` | `none` |" in text
+    spans = [row for row in rows(text) if re.fullmatch(r"\d+( to \d+)?", row[0])]
+    # Actions, then the numbers of the vector, each without a gap.
+    for size in (rummy40_actions.NUM_TWO_PACK_ACTIONS, rummy40_view.OBSERVATION_SIZE[2]):
+        at = 0
+        while at < size:
+            numbers = [int(number) for number in re.findall(r"\d+", spans.pop(0)[0])]
+            assert numbers[0] == at
+            at = numbers[-1] + 1
+        assert at == size
+    assert not spans
+    melds = [row for row in rows(text) if row[0].startswith(("sets of", "runs of"))]
+    assert [int(row[1].split()[0]) for row in melds] == [0, *(int(row[1].split()[-1]) + 1 for row in melds[:-1])]
+    assert int(melds[-1][1].split()[-1]) == rummy40_actions.NUM_MELDS - 1
 
 
 def test_rules(pages: dict[str, str]) -> None:

@@ -59,6 +59,8 @@ def test_the_check_finds_what_it_should() -> None:
         ("gin_env", ["torch", "onnxruntime", "numba", "pettingzoo"]),
         ("gin_env.rulebook", ["torch", "onnxruntime", "numba", "pettingzoo"]),
         ("gin_env.engine", ["torch", "onnxruntime"]),
+        ("gin_env.rummy40", ["torch", "onnxruntime", "numba", "pettingzoo"]),
+        ("gin_env.rummy40.engine", ["torch", "onnxruntime", "gin_env.engine"]),
         ("gin_env.adapters", ["torch", "numba", "pettingzoo", "pyspiel", "rlcard"]),
         ("gin_env.adapters.gin_rummy_v4", ["torch", "pyspiel", "rlcard"]),
         ("agents", ["torch", "onnxruntime"]),

@@ -1,5 +1,7 @@
 """Records of Rummy40: what is written is read back and played again, and what is wrong is told."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,6 +21,7 @@ from gin_env.rummy40.record import (
     read_records,
     table_record,
 )
+from tests import golden_rummy40
 from tests.rummy40_hands import any_rummy40_rules, choose
 
 DECK = "".join(f"{rank}{suit}" for suit in "SHDC" for rank in "A23456789TJQK") + "JKJK"
@@ -160,3 +163,15 @@ def test_a_hand_that_was_taken_up_in_the_middle() -> None:
     *_, last = engine.replay(text.replace(" d AS", " d"))
     assert last["scores"][0, :2].tolist() == [40, 90]
     assert parse_record(text).hands[0].deck[-1] == JOKER
+
+
+# -------------------------------------------------------------------------------------------------------------- golden
+
+
+def test_golden_records() -> None:
+    """Every setting plays on as it did, and every seat sees what it saw."""
+    assert list(golden_rummy40.records()) == golden_rummy40.RECORDS.read_text(encoding="utf-8").splitlines()
+
+
+def test_golden_counts() -> None:
+    assert golden_rummy40.counts() == json.loads(golden_rummy40.PERFT.read_text(encoding="utf-8"))

@@ -76,9 +76,20 @@ def test_epsilon_of_nothing_and_of_all() -> None:
     assert losses.epsilon_greedy(q - 100, torch.tensor([[0, 1, 0, 0]]), 0.3)[0].tolist() == [0, 1, 0, 0]
 
 
+def test_a_temperature_lets_near_ties_share() -> None:
+    q, mask = torch.tensor([[9.0, 5.0, 4.0, -90.0]]), torch.tensor([[0, 1, 1, 1]])
+    e = float(np.e)
+    assert losses.epsilon_greedy(q, mask, 0.0, 1.0)[0].tolist() == pytest.approx([0, e / (e + 1), 1 / (e + 1), 0])
+    assert losses.epsilon_greedy(q, mask, 0.3, 1e-3)[0].tolist() == pytest.approx([0, 0.8, 0.1, 0.1])
+    two = losses.epsilon_greedy(q, mask, 0.3, 2.0)[0].tolist()
+    assert two == pytest.approx([0, 0.1 + 0.7 * e**0.5 / (e**0.5 + 1), 0.1 + 0.7 / (e**0.5 + 1), 0.1])
+
+
 def test_play_explores_by_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is played is drawn from those probabilities: counted over many first decisions."""
-    trainer = Trainer(changed(tables=4000, replay_size=4000 * 8, learn_from=4000 * 8, epsilon=0.4, opponents={}))
+    trainer = Trainer(
+        changed(tables=4000, replay_size=4000 * 8, learn_from=4000 * 8, epsilon=0.4, temperature=0, opponents={})
+    )
     logits = torch.zeros(NUM_ACTIONS)
     logits[TAKE] = 3.0
     monkeypatch.setattr(

@@ -67,6 +67,8 @@ def test_the_check_finds_what_it_should() -> None:
         ("agents.match", ["torch", "onnxruntime"]),
         ("experiments.cli", ["torch", "onnxruntime", "numba", "numpy", "tyro"]),
         ("experiments.report", ["torch", "onnxruntime", "numba"]),
+        ("experiments.runs", ["torch", "onnxruntime", "numba"]),
+        ("experiments.docs", ["torch", "onnxruntime"]),
     ],
 )
 def test_a_module_does_not_load(module: str, absent: list[str]) -> None:

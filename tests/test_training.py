@@ -458,6 +458,11 @@ def test_a_run_may_start_from_another(straight: Path, tmp_path: Path) -> None:
     for name, weight in trainer.network.state_dict().items():
         assert torch.equal(weight, tensors[f"network.{name}"]), name
     assert trainer.step == 0
+    # The head that guesses the hand is the only one that may be new, or be left behind.
+    guessing = Trainer(changed(start_from=str(straight), hand_weight=0.1))
+    assert torch.equal(guessing.network.suit_in.weight, tensors["network.suit_in.weight"])
+    train(changed(hand_weight=0.1, total_steps=UPDATE), tmp_path / "guessing")
+    assert not hasattr(Trainer(changed(start_from=str(tmp_path / "guessing"))).network, "hand_out")
     with pytest.raises(CheckpointError, match="weights do not fit the network"):
         Trainer(changed(start_from=str(straight), width=8))
     with pytest.raises(CheckpointError, match="there is no checkpoint"):

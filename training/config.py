@@ -229,6 +229,8 @@ class DQNConfig(RunConfig):
     """Share of the decisions that are a random legal action, at the start."""
     epsilon_end: float = 0.1
     """What is left of it at the end, as a share; it falls linearly."""
+    temperature: float = 1.0
+    """Points of difference that make an action e times rarer among the other decisions; 0 plays the best one."""
     priority: float = 0.5
     """Exponent of the errors by which decisions are drawn; 0 draws all alike."""
     importance: float = 0.4
@@ -237,7 +239,7 @@ class DQNConfig(RunConfig):
     _AT_LEAST: ClassVar[Mapping[str, float]] = {
         **RunConfig._AT_LEAST,
         **dict.fromkeys(("horizon", "minibatch", "n_step", "target_every"), 1),
-        **dict.fromkeys(("priority", "learn_from"), 0),
+        **dict.fromkeys(("temperature", "priority", "learn_from"), 0),
     }
     _ABOVE_ZERO: ClassVar[tuple[str, ...]] = (*RunConfig._ABOVE_ZERO, "replay_ratio")
     _SHARES: ClassVar[tuple[str, ...]] = (*RunConfig._SHARES, "discount", "epsilon", "epsilon_end", "importance")

@@ -103,7 +103,7 @@ class Trainer(Player):
         views, masks, seats = observe(tables, out=self.views), engine.legal(tables), tables["mover"].copy()
         logits, _, _ = self.forward(*self.to_device(encode(views), masks))
         # The likeliest action is the best one, as `dueling_values` reads them.
-        chances = losses.epsilon_greedy(logits.cpu(), torch.from_numpy(masks), self.epsilon)
+        chances = losses.epsilon_greedy(logits.cpu(), torch.from_numpy(masks), self.epsilon, self.config.temperature)
         keys = engine.decision_keys(self.explore_seed, tables)
         actions, _ = sample(chances.log().clamp(min=-1e30).numpy(), masks, keys)
         rewards, cuts = np.empty(tables.size, dtype=np.float32), np.empty(tables.size, dtype=np.int8)
@@ -151,7 +151,8 @@ class Trainer(Player):
         if not rows.size:
             return returns
         seen, legal = self.to_device(*self.replay.positions.get(draw.follow[rows]))
-        online, target = (losses.dueling_values(*net(seen, legal), scale) for net in (self.network, self.target))
+        online = losses.dueling_values(*self.network(seen, legal), scale=scale)
+        target = losses.dueling_values(*self.target(seen, legal), scale=scale)
         (places,) = self.to_device(rows)
         followed = losses.double_dqn_targets(returns[places], factors[places], online, target, legal)
         return returns.index_copy(0, places, followed)

@@ -215,7 +215,7 @@ def _card(name: str, rules: Rules, config: Mapping[str, Any], step: int, evaluat
         f"| {match['hands_won'] / (2 * match['deals']):.1%} | `{match['command']}` |\n"
         for opponent, match in evaluation["matches"].items()
     )
-    algorithm = config.get("algorithm")
+    algorithm = str(config.get("algorithm"))
     method = {"ppo": "masked PPO", "dqn": "DQN", "imitate": f"imitation of {config.get('teacher')}"}.get(
         algorithm, algorithm
     )

@@ -3,16 +3,15 @@
 import json
 import os
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # not a Unix: nothing is locked there
-    fcntl = None  # type: ignore[assignment]
 
 CONFIG = "config.json"
 CHECKPOINT = "checkpoint.safetensors"
@@ -94,8 +93,8 @@ class Holder(NamedTuple):
 
 
 def _try_lock(file: int, exclusive: bool) -> bool:
-    """Locks an open file at once or not at all. Where the file system has no locks it counts as locked."""
-    if fcntl is None:
+    """Locks an open file at once or not at all. Where the system has no such locks it counts as locked."""
+    if sys.platform == "win32":
         return True
     try:
         fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)

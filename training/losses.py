@@ -90,19 +90,24 @@ def double_dqn_targets(
     return returns + torch.where(factors != 0, factors * value, 0.0)
 
 
-def epsilon_greedy(values: Tensor, mask: Tensor, epsilon: float) -> Tensor:
+def epsilon_greedy(values: Tensor, mask: Tensor, epsilon: float, temperature: float = 0.0) -> Tensor:
     """Probabilities (N, A): a random legal action with ``epsilon``, otherwise the best of the legal ones.
 
     Args:
         values: (N, A), of the actions; those that are equally good share.
         mask: (N, A), 1 for legal actions, at least one in each row.
         epsilon: 0 to 1.
+        temperature: More than 0 lets actions that are nearly as good have a part: one that is worth so much less is
+            e times rarer.
     """
     legal = mask != 0
     masked = values.masked_fill(~legal, -torch.inf)
-    best = legal & (masked == masked.amax(dim=1, keepdim=True))
-    greedy, uniform = (part / part.sum(dim=1, keepdim=True) for part in (best, legal))
-    return (1 - epsilon) * greedy + epsilon * uniform
+    if temperature > 0:
+        good = torch.softmax(masked / temperature, dim=1)
+    else:
+        best = masked == masked.amax(dim=1, keepdim=True)
+        good = best / best.sum(dim=1, keepdim=True)
+    return (1 - epsilon) * good + epsilon * legal / legal.sum(dim=1, keepdim=True)
 
 
 def imitation_loss(log_probs: Tensor, labels: Tensor, mask: Tensor) -> Tensor:

@@ -171,9 +171,11 @@ class Collector:
             last_seats=np.empty(tables, dtype=np.int8),
             hidden=np.empty((horizon, tables, hidden_size), dtype=np.float32),
         )
-        shapes = ((tables, OBSERVATION_SIZE), (tables, NUM_ACTIONS), (tables, hidden_size))
-        kinds = (np.float32, np.int8, np.float32)
-        *self._next, self._next_hidden = (np.empty(*pair) for pair in zip(shapes, kinds, strict=True))
+        self._next = (
+            np.empty((tables, OBSERVATION_SIZE), dtype=np.float32),
+            np.empty((tables, NUM_ACTIONS), dtype=np.int8),
+        )
+        self._next_hidden = np.empty((tables, hidden_size), dtype=np.float32)
         self._started = False
         if not self.opponents.need_past:
             self.start()

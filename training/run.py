@@ -96,7 +96,9 @@ class Learner:
         network = build_network(config.network, network_settings(config.network, self.network_options()))
         if config.start_from:
             tensors, _ = load_checkpoint(Path(config.start_from) / CHECKPOINT)
-            load_network(network, tensors)
+            # The guess at the opponent's hand may be there in only one of them: not every algorithm trains it.
+            own = {name: tensor for name, tensor in network_tensors(network).items() if ".hand_out." in name}
+            load_network(network, own | {name: tensors[name] for name in tensors if own or ".hand_out." not in name})
         return network.to(self.device)
 
     def network_options(self) -> dict[str, Any]:

@@ -44,6 +44,7 @@ commands:
   train ppo       train a network by self-play, from a recipe
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
+  sprt            play until it is decided whether one player is better than another
   replay          show recorded hands and matches move by move
   agents          list the players
   exploit         how far players are from perfect play, exactly, on a small game
@@ -275,6 +276,7 @@ def match(words: list[str]) -> None:
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
         records: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        luck: bool = False,
     ) -> dict[str, Any]:
         """Play two players against each other. Every deal is played twice, with the seats exchanged and the same deck.
 
@@ -292,17 +294,22 @@ def match(words: list[str]) -> None:
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
             records: Also write every game to this file, one line each (gin_env/record.py), for ginrummy replay.
+            luck: Also tell the result without the luck of the draws (experiments/luck.py).
         """
         return locals()
 
     wanted = _tyro(arguments, "match", words)
 
     import agents
-    from agents.match import play_match
+    from agents.match import check_match, identify, play_games, summarise
     from experiments.files import writing
+    from experiments.luck import Luck, luck_line
     from experiments.report import print_match
 
     players = agents.make(wanted["a"]), agents.make(wanted["b"])
+    options = {name: wanted[name] for name in ("deals", "seed", "match")}
+    rules = options["rules"] = check_match(wanted["rules"], wanted["match"], wanted["deals"], wanted["seed"])
+    luck = Luck(rules, wanted["deals"]) if wanted["luck"] else None
     with ExitStack() as files, _games_bar() as progress:
         record = None
         if wanted["records"] is not None:
@@ -311,23 +318,41 @@ def match(words: list[str]) -> None:
             def record(one: "Record") -> None:
                 file.write(one.line() + "\n")
 
-        result = play_match(
+        games = play_games(
             *players,
-            deals=wanted["deals"],
-            seed=wanted["seed"],
-            rules=wanted["rules"],
-            match=wanted["match"],
+            **options,
             batch=wanted["batch"],
             forfeits=True,
             progress=progress,
             record=record,
+            ended=None if luck is None else luck.ended,
         )
-    _tell(result.to_json(), wanted["json"], wanted["out"], lambda console: print_match(result, console))
+    result = summarise(games, **identify(*players, **options))
+    told = result.to_json()
+    lines = []
+    if luck is not None:
+        reduced = luck.reduce(games)
+        told["luck"] = reduced.to_json()
+        lines.append(luck_line(result, reduced))
+
+    def show(console: "Console") -> None:
+        print_match(result, console)
+        for line in lines:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    _tell(told, wanted["json"], wanted["out"], show)
 
 
 @contextmanager
 def _games_bar() -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, where that is a terminal; yields the callback of `play_match`."""
+    """The progress bar of games; yields the callback of `play_games`."""
+    with _bar("playing") as show:
+        yield lambda finished, games: show(finished, games, f"{finished:,} of {games:,} games")
+
+
+@contextmanager
+def _bar(doing: str) -> Iterator[Callable[[float, float, str], None]]:
+    """A progress bar on stderr, where that is a terminal; yields what moves it: how far, of how much, and a text."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -341,12 +366,75 @@ def _games_bar() -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("getting ready (the first time on a machine it compiles)", total=None, text="")
 
-        def progress(finished: int, games: int) -> None:
+        def show(done: float, total: float, text: str) -> None:
             speed = bar.tasks[0].speed
-            text = f"{finished:,} of {games:,} games" + (f", {speed:,.0f} a second" if speed else "")
-            bar.update(task, description="playing", completed=finished, total=games, text=text)
+            if speed and doing == "playing":
+                text += f", {speed:,.0f} a second"
+            bar.update(task, description=doing, completed=done, total=total, text=text)
 
-        yield progress
+        yield show
+
+
+# ------------------------------------------------------------------------------------------------------------- sprt
+
+
+def sprt(words: list[str]) -> None:
+    """Plays a sequential test."""
+    import tyro
+
+    def arguments(
+        a: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="A")],
+        b: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="B")],
+        null: float = 0.0,
+        margin: float = 0.5,
+        alpha: float = 0.05,
+        beta: float = 0.05,
+        max_deals: int = 100_000,
+        chunk: int = 100,
+        seed: int = 0,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        batch: int = 2048,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Play duplicate deals until it is decided whether player A is better than player B.
+
+        It takes about half the deals of a match of a fixed length with the same errors, and far fewer where the
+        difference is large. experiments/sprt.py tells the test.
+
+        Args:
+            a: The player in question, as for `ginrummy match`.
+            b: The other.
+            null: A is not better where it wins so many points a hand, or fewer.
+            margin: A is better where it wins so many points a hand, or more.
+            alpha: Probability of deciding "better" where it is not.
+            beta: Probability of deciding "not better" where it is.
+            max_deals: Deals after which to give up.
+            chunk: Deals between two looks at the result.
+            seed: Decides the decks and the players' random choices.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            batch: Games to play at once. It changes the speed, never the result.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "sprt", words)
+
+    import agents
+    from experiments.sprt import llr_bounds, print_sprt
+    from experiments.sprt import sprt as test
+
+    as_json, out = wanted.pop("json"), wanted.pop("out")
+    players = agents.make(wanted.pop("a")), agents.make(wanted.pop("b"))
+    with _bar("testing") as show:
+        low, high = llr_bounds(wanted["alpha"], wanted["beta"])
+
+        def progress(deals: int, llr: float) -> None:
+            show(deals, wanted["max_deals"], f"{deals:,} deals, {llr:+.2f} ({low:+.2f} to {high:+.2f})")
+
+        result = test(*players, **wanted, progress=progress)
+    _tell(result.to_json(), as_json, out, lambda console: print_sprt(result, console))
 
 
 # ----------------------------------------------------------------------------------------------------------- replay
@@ -681,24 +769,13 @@ def fuzz(words: list[str]) -> None:
 
 @contextmanager
 def _time_bar(seconds: float) -> Iterator[Callable[["FuzzResult"], None]]:
-    """A progress bar on stderr, where that is a terminal; yields the callback of `experiments.fuzz.fuzz`."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[text]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("getting ready (the first time on a machine it compiles)", total=None, text="")
+    """The progress bar of a time; yields the callback of `experiments.fuzz.fuzz`."""
+    with _bar("fuzzing") as show:
 
         def progress(result: "FuzzResult") -> None:
             rate = f"{result.hands_per_second:,.0f} hands a second"
             text = f"{result.report.hands:,} hands, {result.rule_sets:,} rule sets, {rate}"
-            bar.update(task, description="fuzzing", completed=min(result.seconds, seconds), total=seconds, text=text)
+            show(min(result.seconds, seconds), seconds, text)
 
         yield progress
 
@@ -721,6 +798,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train ppo": train_ppo,
     "export": export,
     "match": match,
+    "sprt": sprt,
     "replay": replay,
     "agents": list_agents,
     "exploit": exploit,

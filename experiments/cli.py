@@ -42,6 +42,7 @@ Trains bots that play gin rummy, exports them, and measures players and the engi
 
 commands:
   train ppo       train a network by self-play, from a recipe
+  ablate          train variants of a recipe for the same time, and see what each part of it is worth
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
   sprt            play until it is decided whether one player is better than another
@@ -183,7 +184,7 @@ def train_ppo(words: list[str]) -> None:
         overwrite: bool = False
         """Start afresh in a folder that holds a run."""
 
-    default = TrainPPO(load_recipe(path), recipe, Path("runs") / path.stem)
+    default = TrainPPO(load_recipe(path, PPOConfig), recipe, Path("runs") / path.stem)
     description = (
         "Train a network by self-play with PPO. Ctrl-C stops after the update in progress and leaves a checkpoint, "
         f"from which the same command goes on. Recipes of this package: {', '.join(recipe_names())}."
@@ -227,6 +228,59 @@ def _option(words: Sequence[str], name: str) -> str | None:
         elif word.startswith(name + "="):
             value = word[len(name) + 1 :]
     return value
+
+
+def ablate(words: list[str]) -> None:
+    """Measures what the parts of the training are worth."""
+    import tyro
+
+    def arguments(
+        names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[NAME ...]")] = (),
+        recipe: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = DEFAULT_RECIPE,
+        minutes: float = 3.0,
+        seeds: tuple[int, ...] = (1,),
+        deals: int = 2000,
+        runs: Path = Path("runs/ablation"),
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Train variants of a recipe, each for the same processor time, and play them against scripted players.
+
+        Runs that are finished are not trained again, so that an interrupted command can be given once more.
+
+        Args:
+            names: Variants (experiments/ablation.py); all by default.
+            recipe: The recipe that they vary.
+            minutes: Processor time of each training.
+            seeds: Every variant is trained with each.
+            deals: Deals against each opponent, each played twice.
+            runs: Folder of the runs.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+            plot: Draw the curves into this file (png, svg or pdf).
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "ablate", words)
+
+    from experiments import ablation
+    from experiments.report import ablation_table
+    from training.config import PPOConfig, load_recipe
+
+    result = ablation.ablate(
+        load_recipe(find_recipe(wanted["recipe"]), PPOConfig),
+        names=wanted["names"] or tuple(ablation.VARIANTS),
+        seeds=wanted["seeds"],
+        minutes=wanted["minutes"],
+        deals=wanted["deals"],
+        folder=wanted["runs"],
+        progress=lambda line: print(line, file=sys.stderr),
+    )
+    if wanted["plot"] is not None:
+        ablation.plot(result, wanted["plot"])
+    result["command"] = "ginrummy ablate " + " ".join(words)
+    _tell(result, wanted["json"], wanted["out"], lambda console: console.print(ablation_table(result)))
 
 
 # ----------------------------------------------------------------------------------------------------------- export
@@ -796,6 +850,7 @@ def _tell(data: dict[str, Any], as_json: bool, out: Path | None, show: Callable[
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train ppo": train_ppo,
+    "ablate": ablate,
     "export": export,
     "match": match,
     "sprt": sprt,

@@ -186,6 +186,33 @@ def print_bench_train(bench: Mapping[str, Any], console: Console) -> None:
     console.print(rate, style="bold", highlight=False, soft_wrap=True)
 
 
+def ablation_table(result: Mapping[str, Any]) -> Table:
+    """Returns the table of `experiments.ablation.ablate`: points a hand by variant, the mean over its seeds."""
+    table = Table(
+        title=f"{result['minutes']:g} minutes of processor time each, {result['deals']:,} deals played twice",
+        title_justify="left",
+    )
+    table.add_column("variant", no_wrap=True)
+    for name in (*result["opponents"], "mean", "by seed", "decisions", "us each"):
+        table.add_column(name, justify="right")
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    for run in result["runs"]:
+        by_name.setdefault(run["variant"], []).append(run)
+    for name, runs in by_name.items():
+        points = [
+            sum(run["matches"][opponent]["points_per_hand"] for run in runs) / len(runs)
+            for opponent in result["opponents"]
+        ]
+        table.add_row(
+            name,
+            *(f"{value:+.2f}" for value in (*points, sum(points) / len(points))),
+            " ".join(f"{run['mean']:+.2f}" for run in runs),
+            f"{sum(run['steps'] for run in runs) / len(runs) / 1e6:.1f} M",
+            f"{sum(run['microseconds_per_decision'] for run in runs) / len(runs):.0f}",
+        )
+    return table
+
+
 def _print_machine(bench: Mapping[str, Any], console: Console) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in bench["versions"].items() if version)
     console.print(f"{bench['cpu']}; {versions}", style="dim", highlight=False, soft_wrap=True)

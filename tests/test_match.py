@@ -216,7 +216,7 @@ def test_matches_to_the_target() -> None:
     for game, record in enumerate(records):
         *_, tables = engine.replay(record)
         assert max(tables["scores"][0]) >= 100
-        assert record.comment.startswith(f"deal {game // 2}: seat {game % 2} early-knock")
+        assert f"seat {game % 2} early-knock" in record.comment
     assert result.games_won >= 11
     assert result.points_per_hand == result.games.sum() / result.hands
     assert headline(result).startswith("early-knock wins ")

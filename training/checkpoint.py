@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 FORMAT = 1
 CHECKPOINT = "checkpoint.safetensors"
+BEST = "best.safetensors"  # the network that evaluated best
 CONFIG = "config.json"
 
 
@@ -39,38 +40,39 @@ def write_json(path: Path, value: Any) -> None:
     write_atomically(path, (json.dumps(value, indent=2) + "\n").encode())
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimizer's state as named tensors: ``optimizer.<parameter number>.<entry>``."""
+def optimizer_tensors(optimizer: torch.optim.Optimizer, name: str = "optimizer") -> dict[str, Tensor]:
+    """The optimizer's state as named tensors: ``<name>.<parameter number>.<entry>``."""
     state = optimizer.state_dict()["state"]
     return {
-        f"optimizer.{number}.{entry}": torch.as_tensor(value)
+        f"{name}.{number}.{entry}": torch.as_tensor(value)
         for number, entries in state.items()
         for entry, value in entries.items()
     }
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], name: str = "optimizer") -> None:
     """Puts back what `optimizer_tensors` gave."""
     state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith("optimizer."):
-            _, number, entry = name.split(".", 2)
+    for key, tensor in tensors.items():
+        if key.startswith(f"{name}."):
+            _, number, entry = key.split(".", 2)
             state.setdefault(int(number), {})[entry] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def network_tensors(network: nn.Module) -> dict[str, Tensor]:
-    """The network's weights, named ``network.<parameter>``."""
-    return {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
+def network_tensors(network: nn.Module, name: str = "network") -> dict[str, Tensor]:
+    """The network's weights, named ``<name>.<parameter>``."""
+    return {f"{name}.{key}": tensor for key, tensor in network.state_dict().items()}
 
 
-def load_network(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+def load_network(network: nn.Module, tensors: Mapping[str, Tensor], name: str = "network") -> None:
     """Puts the weights of a checkpoint into a network.
 
     Raises:
         CheckpointError: If they do not fit it.
     """
-    weights = {name.removeprefix("network."): tensor for name, tensor in tensors.items() if name.startswith("network.")}
+    prefix = f"{name}."
+    weights = {key.removeprefix(prefix): tensor for key, tensor in tensors.items() if key.startswith(prefix)}
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:

@@ -131,8 +131,8 @@ def _write_bundle(
     write_json(
         part / bundle.PROVENANCE,
         {
-            "algorithm": "ppo",
-            "config": dict(config),
+            "algorithm": header.get("algorithm"),
+            "config": {name: value for name, value in config.items() if name != "algorithm"},
             "seed": config.get("seed"),
             "steps": step,
             "run": run.name,

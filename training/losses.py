@@ -2,6 +2,10 @@
 
 import torch
 from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from gin_env.cards import NUM_CARDS
+from gin_env.view import PLANE
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
@@ -47,3 +51,16 @@ def explained_variance(values: Tensor, targets: Tensor) -> float:
     """Share of the targets' variance that the values explain: 1 is all, 0 is none."""
     spread = targets.var()
     return float(1 - (targets - values).var() / spread) if spread > 0 else 0.0
+
+
+def hand_loss(guess: Tensor, hidden: Tensor, observation: Tensor) -> Tensor:
+    """How badly the opponent's hand was guessed: mean cross-entropy in nats for each unseen card; a scalar.
+
+    Args:
+        guess: (N, 52) logits of the probability that the opponent holds each card.
+        hidden: (N, H), whose first 52 numbers are the opponent's hand.
+        observation: (N, D), which tells what is unseen.
+    """
+    unseen = observation[:, PLANE["unseen"] : PLANE["unseen"] + NUM_CARDS]
+    loss = binary_cross_entropy_with_logits(guess, hidden[:, :NUM_CARDS], weight=unseen, reduction="sum")
+    return loss / unseen.sum().clamp(min=1)

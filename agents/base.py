@@ -74,6 +74,11 @@ def names() -> list[str]:
     return sorted(_FACTORIES)
 
 
+def scripted() -> list[str]:
+    """The names that `make` knows whole: players who need to be told nothing more."""
+    return [name for name in names() if name not in _RAW]
+
+
 def describe(name: str) -> str:
     """The first line of what is written about a player that `make` knows by this name."""
     return (_FACTORIES[name].__doc__ or "").strip().partition("\n")[0]

@@ -47,8 +47,9 @@ commands:
   match           play two players against each other, every deal twice
   sprt            play until it is decided whether one player is better than another
   replay          show recorded hands and matches move by move
+  analyse         what a player would have played in a record, and what the moves played cost
   agents          list the players
-  exploit         how far players are from perfect play, exactly, on a small game
+  exploit         how much an opponent who knows a player wins from it: exact on small games, else at least
   rules           print the rules of a preset, or of your own
   docs            print the reference pages in docs/
   bench engine    measure decisions per second, side by side with other libraries
@@ -61,6 +62,7 @@ commands:
   ginrummy match bots/quick greedy --deals 5000
   ginrummy match greedy random --deals 5 --records hands.txt
   ginrummy replay hands.txt --line 1
+  ginrummy analyse hands.txt --line 1 --agent gin-only
 
 An error is one line, and the exit status 2. With {TRACEBACK}=1 in the environment it comes with its traceback.
 """
@@ -193,11 +195,21 @@ def train_ppo(words: list[str]) -> None:
 
     from training import ppo
 
-    try:
+    with _stoppable():
         ppo.train(wanted.config, wanted.run, overwrite=wanted.overwrite)
-    except ppo.Interrupted as stop:
-        raise _Failure(str(stop), 130) from None
     print(f"{wanted.run} is trained; next: ginrummy export {wanted.run} --out bots/{wanted.run.name}")
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ends the command with one line where a training run within was stopped."""
+    try:
+        yield
+    except Exception as error:
+        run = sys.modules.get("training.run")  # nobody else can raise it
+        if run is not None and isinstance(error, run.Interrupted):
+            raise _Failure(str(error), 130) from None
+        raise
 
 
 def recipe_names() -> list[str]:
@@ -522,27 +534,104 @@ def replay(words: list[str]) -> None:
     from rich.console import Console
 
     from experiments.replay import print_story, tell
-    from gin_env.record import RecordError, is_record, parse_record
 
     console = Console()
-    seats = (0, 1) if wanted["seat"] == "both" else (int(wanted["seat"]),)
-    name = "standard input" if wanted["file"] == "-" else wanted["file"]
-    shown = False
-    for number, text in enumerate(_lines(wanted["file"]), 1):
-        if not is_record(text) or wanted["line"] not in (None, number):
-            continue
-        try:
-            story = {"line": number} | tell(parse_record(text), seats)
-        except RecordError as error:
-            raise _Failure(f"{name}, line {number}: {error}") from None
+    for number, record in _records(wanted["file"], wanted["line"]):
+        with _blaming(wanted["file"], number):
+            story = {"line": number} | tell(record, _seats(wanted["seat"]))
         if wanted["json"]:
             print(json.dumps(story, allow_nan=False))
         else:
             print_story(story, console)
-        shown = True
+
+
+def analyse(words: list[str]) -> None:
+    """Looks at recorded moves again."""
+    import tyro
+
+    def arguments(
+        file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD")],
+        agent: Annotated[str, tyro.conf.arg(metavar="AGENT")],
+        seat: Literal["both", "0", "1"] = "both",
+        line: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+        worlds: int = 400,
+        candidates: int = 5,
+        seed: int = 0,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Say of recorded moves what a player would have played, and how many points those played cost.
+
+        The hand is played out from each decision, by the move played, by the player's and by a few others, in worlds
+        that the seat could not tell from the real one (experiments/analyse.py).
+
+        Args:
+            file: A file of records, as for `ginrummy replay`, or - for the standard input.
+            agent: Who judges: a player that `ginrummy agents` lists, or the folder of an exported bot.
+            seat: Whose decisions.
+            line: Only the record on this line of the file, counted from 1.
+            worlds: Worlds for each decision; four times as many halve the intervals.
+            candidates: Most moves that are compared at each decision.
+            seed: Decides the worlds and the player's random choices.
+            json: Print one JSON object instead of the tables.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "analyse", words)
+
+    import agents
+    from experiments.analyse import analyse as look_again
+    from experiments.analyse import print_analysis
+
+    player = agents.make(wanted["agent"])
+    options = {name: wanted[name] for name in ("worlds", "candidates", "seed")}
+    stories = []
+    for number, record in _records(wanted["file"], wanted["line"]):
+        with _blaming(wanted["file"], number):
+            story = look_again(record, player, seats=_seats(wanted["seat"]), **options)
+        stories.append({"line": number} | story)
+
+    def show(console: "Console") -> None:
+        for story in stories:
+            print_analysis(story, player.name, console)
+
+    _tell({"agent": player.name} | options | {"records": stories}, wanted["json"], wanted["out"], show)
+
+
+def _seats(seat: str) -> tuple[int, ...]:
+    return (0, 1) if seat == "both" else (int(seat),)
+
+
+def _records(file: str, line: int | None) -> Iterator[tuple[int, "Record"]]:
+    """Yields the records of a file, or the one on a line, with the numbers of their lines; at least one."""
+    from gin_env.record import is_record, parse_record
+
+    shown = False
+    for number, text in enumerate(_lines(file), 1):
+        if is_record(text) and line in (None, number):
+            with _blaming(file, number):
+                record = parse_record(text)
+            yield number, record
+            shown = True
     if not shown:
-        where = "" if wanted["line"] is None else f" on line {wanted['line']}"
-        raise _Failure(f"{name}: there is no record{where}")
+        where = "" if line is None else f" on line {line}"
+        raise _Failure(f"{_name(file)}: there is no record{where}")
+
+
+@contextmanager
+def _blaming(file: str, line: int) -> Iterator[None]:
+    """Says where the record is that something is wrong with."""
+    from gin_env.record import RecordError
+
+    try:
+        yield
+    except RecordError as error:
+        raise _Failure(f"{_name(file)}, line {line}: {error}") from None
+
+
+def _name(file: str) -> str:
+    return "standard input" if file == "-" else file
 
 
 def _lines(file: str) -> Iterator[str]:
@@ -583,21 +672,41 @@ def exploit(words: list[str]) -> None:
 
     def arguments(
         agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT...")],
-        rules: Annotated[str, tyro.conf.arg(metavar="MINIATURE")] = "small",
-        method: Literal["auto", "lp", "cfr"] = "auto",
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        method: Literal["auto", "train", "lp", "cfr"] = "auto",
+        steps: int | None = None,
+        minutes: float | None = None,
+        seeds: tuple[int, ...] = (1,),
+        deals: int = 10_000,
+        recipe: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = "exploit",
+        run: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs/exploit"),
+        overwrite: bool = False,
         samples: int = 256,
         seed: int = 0,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     ) -> dict[str, Any]:
-        """Solve a small game, and say how much an opponent who knows how a player plays wins from it.
+        """Say how much an opponent who knows how a player plays wins from it.
+
+        A small game (--rules small) is solved, and the answer exact. On the full game responders are trained against
+        the player, and the answer is what the best of them and of the scripted players wins: a lower bound. Ctrl-C
+        leaves a checkpoint, from which the same command goes on.
 
         Args:
             agents: Players, as `ginrummy agents` lists them, or folders of exported bots.
-            rules: tiny, small, layoffs or sets; or rules of your own, as "preset:field=value,...".
-            method: How to solve the game: "lp" is exact and needs scipy, "cfr" comes close in less memory.
-            samples: Choices to watch at each decision, of players that do not tell their probabilities.
-            seed: Of the players' random choices.
+            rules: A preset, alone or with changes, or a TOML file; small games: tiny, small, layoffs or sets, or rules
+                of your own, as "preset:field=value,...".
+            method: "auto" solves games of fewer than 52 cards and trains on others; "train" trains; "lp" is exact and
+                needs scipy; "cfr" comes close in less memory.
+            steps: Trained: decisions of each responder; by default the recipe's. 0 tries scripted players only.
+            minutes: Trained: time for each responder in this call.
+            seeds: Trained: a responder for each.
+            deals: Trained: deals against the best responder; a fifth of them more to choose it.
+            recipe: Trained: how, as for `ginrummy train ppo`.
+            run: Trained: folder of the runs.
+            overwrite: Trained: start afresh.
+            samples: Solved: choices to watch at each decision, of players that do not tell their probabilities.
+            seed: Of the players' random choices and, where responders play, of the deals.
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
         """
@@ -605,17 +714,37 @@ def exploit(words: list[str]) -> None:
 
     wanted = _tyro(arguments, "exploit", words)
 
-    from experiments.exploit import exploit_report, exploit_table
+    from experiments.miniature import as_miniature
 
-    result = exploit_report(
-        wanted["agents"],
-        wanted["rules"],
-        samples=wanted["samples"],
-        seed=wanted["seed"],
-        method=wanted["method"],
-        progress=lambda line: print(line, file=sys.stderr),
-    )
-    _tell(result, wanted["json"], wanted["out"], lambda console: console.print(exploit_table(result)))
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    rules = as_miniature(wanted["rules"])
+    method = wanted["method"]
+    if method in ("lp", "cfr") or (method == "auto" and rules.deck_size < 52):
+        from experiments.exploit import exploit_report, exploit_table
+
+        options = {name: wanted[name] for name in ("samples", "seed", "method")}
+        solved = exploit_report(wanted["agents"], rules, **options, progress=say)
+        _tell(solved, wanted["json"], wanted["out"], lambda console: console.print(exploit_table(solved)))
+        return
+
+    from experiments.responders import respond_line, respond_report, respond_table
+
+    options = {name: wanted[name] for name in ("steps", "seeds", "overwrite", "deals", "seed")}
+    seconds = None if wanted["minutes"] is None else 60 * wanted["minutes"]
+    path = find_recipe(wanted["recipe"])
+    with _stoppable():
+        result = respond_report(
+            wanted["agents"], rules, **options, recipe=path, folder=wanted["run"], seconds=seconds, progress=say
+        )
+
+    def show(console: "Console") -> None:
+        for one in result["agents"]:
+            console.print(respond_table(one, result["rules"]["text"]))
+            console.print(respond_line(one), style="bold", highlight=False, markup=False, soft_wrap=True)
+
+    _tell(result, wanted["json"], wanted["out"], show)
 
 
 def rules(words: list[str]) -> None:
@@ -855,6 +984,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "match": match,
     "sprt": sprt,
     "replay": replay,
+    "analyse": analyse,
     "agents": list_agents,
     "exploit": exploit,
     "rules": rules,

@@ -137,6 +137,7 @@ class BundleAgent:
 
     Attributes:
         rules: The rules it was trained for.
+        version: Says which bundle it is: a hash of its files.
 
     Raises:
         BundleError: If the bundle is damaged, made for other schemas, or does not reproduce its golden rows.
@@ -153,6 +154,7 @@ class BundleAgent:
             ) from None
         self._made_of = (folder.absolute(), sample, threads)
         self.name = folder.name
+        self.version = "bundle " + hashlib.sha256((folder / SUMS).read_bytes()).hexdigest()[:12]
         self.sample = bool(sample)
         self.rules = Rules.from_dict(config["rules"])
         self._record = self.rules.record()
@@ -219,12 +221,25 @@ class BundleAgent:
         return self.evaluate(observation, np.ascontiguousarray(mask[:, :NUM_ACTIONS], dtype=np.int8))[0]
 
     def _check_rules(self, view: View) -> None:
-        theirs, ours = self._record[0], view["rules"][0]
-        if theirs == ours:
-            return
-        for field in theirs.dtype.names:
-            if field not in FREE_RULES and theirs[field] != ours[field]:
-                raise BundleError(
-                    f"bundle {self.name} was trained for rules {self.rules.name!r} with {field}={theirs[field]}, "
-                    f"and this table plays {field}={ours[field]}"
-                )
+        difference = other_rules(self._record[0], view)
+        if difference:
+            raise BundleError(f"bundle {self.name} was trained for rules {self.rules.name!r} with {difference}")
+
+
+def other_rules(record: np.void, view: View) -> str:
+    """Says where a table's rules differ from those that a policy was trained for, apart from `FREE_RULES`.
+
+    Args:
+        record: A row of `gin_env.rules.RULES_DTYPE`, of the policy.
+        view: (N,) of tables that all play the same rules.
+
+    Returns:
+        The first difference, for the end of a sentence; "" if there is none.
+    """
+    if not view.size or record == view["rules"][0]:
+        return ""
+    ours = view["rules"][0]
+    for field in record.dtype.names or ():
+        if field not in FREE_RULES and record[field] != ours[field]:
+            return f"{field}={record[field]}, and this table plays {field}={ours[field]}"
+    return ""

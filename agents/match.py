@@ -35,6 +35,7 @@ __all__ = [
     "Games",
     "MatchResult",
     "Speed",
+    "agent_version",
     "check_match",
     "deck_hash",
     "identify",
@@ -71,6 +72,7 @@ def play_match(
     forfeits: bool = False,
     progress: Callable[[int, int], None] | None = None,
     record: Callable[[Record], None] | None = None,
+    ended: Callable[[np.ndarray, Tables], None] | None = None,
 ) -> MatchResult:
     """Plays a duplicate match: see `play_games` for the arguments.
 
@@ -90,6 +92,7 @@ def play_match(
         forfeits=forfeits,
         progress=progress,
         record=record,
+        ended=ended,
     )
     return summarise(games, **identify(a, b, rules=rules, match=match, seed=seed, deals=deals))
 
@@ -116,7 +119,7 @@ def identify(a: Agent, b: Agent, *, rules: Rules, match: bool, seed: int, deals:
     return {
         "a": a.name,
         "b": b.name,
-        "versions": (_version(a), _version(b)),
+        "versions": (agent_version(a), agent_version(b)),
         "rules": rules.text if rules.name in PRESETS else rules.name,
         "fingerprint": rules.fingerprint,
         "match": match,
@@ -258,7 +261,8 @@ def play_games(
     return book.games
 
 
-def _version(agent: Agent) -> str:
+def agent_version(agent: Agent) -> str:
+    """Returns an agent's own ``version`` where it has one, otherwise that of gin-env."""
     version = getattr(agent, "version", None)
     if version is not None:
         return str(version)

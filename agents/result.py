@@ -94,6 +94,21 @@ class Games:
             seconds=np.sum([part.seconds for part in parts], axis=0),
         )
 
+    def mirrored(self) -> "Games":
+        """Returns the same games told from side b's point of view: column s has those in which b sits in seat s."""
+        counts = dict(zip(HAND_COUNTS, self.counts.tolist(), strict=True))
+        counts["a_deals"] = counts["hands"] - counts["a_deals"]
+        counts["a_dealer_points"] -= int(self.points.sum())  # b wins what a does not
+        return Games(
+            first=self.first,
+            points=-self.points[:, ::-1],
+            hands=self.hands[:, ::-1],
+            won=2 - self.won[:, ::-1],
+            sides=self.sides[::-1],
+            counts=np.array(list(counts.values()), dtype=np.int64),
+            seconds=self.seconds[::-1],
+        )
+
     def side(self, number: int) -> dict[str, int]:
         """Returns what was counted of a (0) or b (1), by name."""
         return dict(zip(SIDE_COUNTS, self.sides[number].tolist(), strict=True))
@@ -223,7 +238,7 @@ class MatchResult:
             "hands": self.hands,
             "deck_hash": self.deck_hash,
             "points_per_hand": self.points_per_hand,
-            "ci95": _plain(self.ci95),
+            "ci95": plain_interval(self.ci95),
             "hands_won": self.hands_won,
             "hands_lost": self.hands_lost,
             "hands_drawn": self.hands_drawn,
@@ -231,7 +246,7 @@ class MatchResult:
             "games_lost": self.games_lost,
             "games_drawn": self.games_drawn,
             "win_rate": self.win_rate,
-            "win_ci95": _plain(self.win_ci95),
+            "win_ci95": plain_interval(self.win_ci95),
             "seats": {"non_dealer": self.as_non_dealer, "dealer": self.as_dealer},
             "endings": {"dead": self.dead, "truncated": self.truncated, "tied": self.tied},
             "forfeits": dict(zip(sides, self.forfeits, strict=True)),
@@ -240,7 +255,8 @@ class MatchResult:
         }
 
 
-def _plain(interval: tuple[float, float]) -> list[float | None]:
+def plain_interval(interval: tuple[float, float]) -> list[float | None]:
+    """Returns an interval as JSON can hold it: an infinite bound as None."""
     return [bound if math.isfinite(bound) else None for bound in interval]
 
 

@@ -6,10 +6,12 @@ torch.
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 RECIPES = Path(__file__).parent / "recipes"
 DEFAULT_RECIPE = "quick"
+DEFAULT_RECIPES = {"ppo": DEFAULT_RECIPE, "dqn": "dqn", "imitate": "imitate"}
 TRACEBACK = "GINRUMMY_TRACEBACK"
 
 # The extra of gin-env that brings each package.
@@ -33,6 +36,8 @@ EXTRAS = {
     "matplotlib": "plots",
     "sb3_contrib": "sb3",
     "stable_baselines3": "sb3",
+    "choix": "tournament",
+    "ray": "ray",
 }
 
 HELP = f"""\
@@ -42,10 +47,15 @@ Trains bots that play gin rummy, exports them, and measures players and the engi
 
 commands:
   train ppo       train a network by self-play, from a recipe
+  train dqn       the same by Q-learning with a replay
+  train imitate   train a network to play like another player, as a start for more
+  runs            list training runs, or compare some of them
   ablate          train variants of a recipe for the same time, and see what each part of it is worth
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
+  tournament      play every player against every other on the same deals; ratings and a report
   sprt            play until it is decided whether one player is better than another
+  play            play against a player yourself, at the terminal
   replay          show recorded hands and matches move by move
   analyse         what a player would have played in a record, and what the moves played cost
   agents          list the players
@@ -60,9 +70,11 @@ commands:
   ginrummy train ppo --recipe quick --run runs/quick
   ginrummy export runs/quick --out bots/quick
   ginrummy match bots/quick greedy --deals 5000
+  ginrummy play bots/quick
   ginrummy match greedy random --deals 5 --records hands.txt
   ginrummy replay hands.txt --line 1
   ginrummy analyse hands.txt --line 1 --agent gin-only
+  ginrummy tournament greedy gin-only early-knock random --deals 10000 --workers 2
 
 An error is one line, and the exit status 2. With {TRACEBACK}=1 in the environment it comes with its traceback.
 """
@@ -165,56 +177,96 @@ def _tyro(function: Callable[..., Any], name: str, words: Sequence[str], **optio
 
 
 def train_ppo(words: list[str]) -> None:
-    """Trains by PPO. The recipe's values are the defaults of the options."""
-    from dataclasses import dataclass
+    """Trains by PPO."""
+    _train("ppo", words, "Train a network by self-play with PPO.")
+
+
+def train_dqn(words: list[str]) -> None:
+    """Trains by DQN."""
+    _train("dqn", words, "Train a network by self-play with DQN: double, dueling, n-step, prioritised replay.")
+
+
+def train_imitate(words: list[str]) -> None:
+    """Trains by imitation."""
+    about = (
+        "Train a network to play like another player, as a start for more: "
+        "ginrummy train imitate --teacher greedy --run runs/x, then ginrummy train ppo --start-from runs/x."
+    )
+    _train("imitate", words, about)
+
+
+def _train(algorithm: str, words: list[str], about: str) -> None:
+    """Trains. The recipe's values are the defaults of the options."""
+    from dataclasses import make_dataclass
 
     import tyro
 
-    from training.config import PPOConfig, load_recipe
+    from training.config import CONFIGS, load_recipe
 
     # The recipe first: what it says is what the other options default to, and what the help shows.
-    recipe = _option(words, "--recipe") or DEFAULT_RECIPE
+    recipe = _option(words, "--recipe") or DEFAULT_RECIPES[algorithm]
     path = find_recipe(recipe)
-
-    @dataclass(frozen=True)
-    class TrainPPO:
-        config: Annotated[PPOConfig, tyro.conf.arg(name="")]
-        recipe: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")]
-        """A recipe of this package, or a TOML file of one's own. It sets the defaults below."""
-        run: Annotated[Path, tyro.conf.arg(metavar="DIR")]
-        """Folder of the run. Where it holds an unfinished run with the same settings, that one goes on."""
-        overwrite: bool = False
-        """Start afresh in a folder that holds a run."""
-
-    default = TrainPPO(load_recipe(path, PPOConfig), recipe, Path("runs") / path.stem)
+    kind = CONFIGS[algorithm]
+    fields: list[tuple[str, Any]] = [
+        ("config", Annotated[kind, tyro.conf.arg(name="")]),
+        (
+            "recipe",
+            Annotated[
+                str,
+                tyro.conf.arg(
+                    metavar="NAME|FILE",
+                    help="A recipe of this package, or a TOML file of one's own. It sets the defaults below.",
+                ),
+            ],
+        ),
+        (
+            "run",
+            Annotated[
+                Path,
+                tyro.conf.arg(
+                    metavar="DIR",
+                    help="Folder of the run. An unfinished run there with the same settings goes on.",
+                ),
+            ],
+        ),
+        ("overwrite", Annotated[bool, tyro.conf.arg(help="Start afresh in a folder that holds a run.")]),
+    ]
+    options = make_dataclass("Options", fields, frozen=True)
+    default = options(load_recipe(path, kind), recipe, Path("runs") / path.stem, False)
     description = (
-        "Train a network by self-play with PPO. Ctrl-C stops after the update in progress and leaves a checkpoint, "
-        f"from which the same command goes on. Recipes of this package: {', '.join(recipe_names())}."
+        f"{about} Ctrl-C stops after the update in progress and leaves a checkpoint, from which the same command goes "
+        f"on. Recipes of this package: {', '.join(recipe_names(algorithm))}."
     )
-    wanted: TrainPPO = _tyro(TrainPPO, "train ppo", words, default=default, description=description)
+    wanted = _tyro(options, f"train {algorithm}", words, default=default, description=description)
 
-    from training import ppo
+    from importlib import import_module
 
     with _stoppable():
-        ppo.train(wanted.config, wanted.run, overwrite=wanted.overwrite)
+        import_module(f"training.{algorithm}").train(wanted.config, wanted.run, overwrite=wanted.overwrite)
     print(f"{wanted.run} is trained; next: ginrummy export {wanted.run} --out bots/{wanted.run.name}")
 
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
     """Ends the command with one line where a training run within was stopped."""
+    from training.run import Interrupted
+
     try:
         yield
-    except Exception as error:
-        run = sys.modules.get("training.run")  # nobody else can raise it
-        if run is not None and isinstance(error, run.Interrupted):
-            raise _Failure(str(error), 130) from None
-        raise
+    except Interrupted as stop:
+        raise _Failure(str(stop), 130) from None
 
 
-def recipe_names() -> list[str]:
-    """The names of the recipes that come with this package."""
-    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+def recipe_names(algorithm: str | None = None) -> list[str]:
+    """The names of the recipes that come with this package, all or those for an algorithm."""
+    return sorted(path.stem for path in RECIPES.glob("*.toml") if algorithm in (None, recipe_algorithm(path)))
+
+
+def recipe_algorithm(path: Path) -> str:
+    """The algorithm that a recipe is for: ppo, unless it names another."""
+    import tomllib
+
+    return str(tomllib.loads(path.read_text(encoding="utf-8")).get("algorithm", "ppo"))
 
 
 def find_recipe(recipe: str) -> Path:
@@ -295,6 +347,49 @@ def ablate(words: list[str]) -> None:
     _tell(result, wanted["json"], wanted["out"], lambda console: console.print(ablation_table(result)))
 
 
+# ------------------------------------------------------------------------------------------------------------- runs
+
+
+def runs(words: list[str]) -> None:
+    """Lists or compares training runs."""
+    import tyro
+
+    def arguments(
+        folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER...")] = (
+            Path("runs"),
+        ),
+        against: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "greedy",
+        plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """List the training runs in a folder: how far they are and how they play. Several folders are compared.
+
+        Args:
+            folders: Folders of runs, or folders that hold some.
+            against: The player whose evaluations count, one of the run's eval_against.
+            plot: Also draw points by decisions and by minutes into this picture (.png, .svg or .pdf).
+            json: Print one JSON object instead of the tables.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "runs", words)
+
+    from experiments.runs import plot_runs, print_runs, read_runs, runs_to_json
+
+    folders, against = wanted["folders"], wanted["against"]
+    found = read_runs(folders, against)
+    if wanted["plot"] is not None:
+        plot_runs(found, against, wanted["plot"])
+    _tell(
+        runs_to_json(found, against),
+        wanted["json"],
+        wanted["out"],
+        lambda console: print_runs(found, against, console, compare=len(folders) > 1),
+    )
+
+
 # ----------------------------------------------------------------------------------------------------------- export
 
 
@@ -339,6 +434,7 @@ def match(words: list[str]) -> None:
         rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
         match: bool = False,
         batch: int = 2048,
+        workers: int = 1,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
         records: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
@@ -346,8 +442,8 @@ def match(words: list[str]) -> None:
     ) -> dict[str, Any]:
         """Play two players against each other. Every deal is played twice, with the seats exchanged and the same deck.
 
-        A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5), or the folder of an
-        exported bundle.
+        A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5); the folder of an
+        exported bundle or of a training run (runs/quick:sample=1); or a program of your own (external:COMMAND).
 
         Args:
             a: The one player; results are told from its side.
@@ -357,6 +453,7 @@ def match(words: list[str]) -> None:
             rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
             match: Play whole matches to the rules' target instead of single hands, each twice.
             batch: Games to play at once. It changes the speed, never the result.
+            workers: Processes that play. It changes the speed, never the result.
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
             records: Also write every game to this file, one line each (gin_env/record.py), for ginrummy replay.
@@ -367,44 +464,52 @@ def match(words: list[str]) -> None:
     wanted = _tyro(arguments, "match", words)
 
     import agents
-    from agents.match import check_match, identify, play_games, summarise
+    from agents.match import play_match
     from experiments.files import writing
     from experiments.luck import Luck, luck_line
-    from experiments.report import print_match
+    from experiments.report import print_incidents, print_match
+    from experiments.workers import play_match_by
 
-    players = agents.make(wanted["a"]), agents.make(wanted["b"])
-    options = {name: wanted[name] for name in ("deals", "seed", "match")}
-    rules = options["rules"] = check_match(wanted["rules"], wanted["match"], wanted["deals"], wanted["seed"])
-    luck = Luck(rules, wanted["deals"]) if wanted["luck"] else None
+    how = {key: wanted[key] for key in ("deals", "seed", "rules", "match", "batch")}
+    luck = Luck.of_match(wanted["rules"], wanted["deals"]) if wanted["luck"] else None
     with ExitStack() as files, _games_bar() as progress:
-        record = None
+        record = line = None
         if wanted["records"] is not None:
             file = files.enter_context(writing(wanted["records"]))
 
-            def record(one: "Record") -> None:
-                file.write(one.line() + "\n")
+            def line(text: str) -> None:
+                file.write(text + "\n")
 
-        games = play_games(
-            *players,
-            **options,
-            batch=wanted["batch"],
-            forfeits=True,
-            progress=progress,
-            record=record,
-            ended=None if luck is None else luck.ended,
-        )
-    result = summarise(games, **identify(*players, **options))
+            def record(one: "Record") -> None:
+                line(one.line())
+
+        players: tuple[Any, ...] = ()
+        if wanted["workers"] == 1:
+            players = agents.make(wanted["a"]), agents.make(wanted["b"])
+            ended = None if luck is None else luck.ended
+            result = play_match(*players, **how, forfeits=True, progress=progress, record=record, ended=ended)
+        else:
+            by = {"workers": wanted["workers"], "progress": progress, "record": line, "luck": luck}
+            result, counts = play_match_by(wanted["a"], wanted["b"], **how, **by)
+            if any(counts):
+                names = (result.a, result.b)
+                players = tuple(SimpleNamespace(name=n, incidents=c) for n, c in zip(names, counts, strict=True))
     told = result.to_json()
-    lines = []
+    reduced = None
     if luck is not None:
-        reduced = luck.reduce(games)
+        reduced = luck.reduce(result)
         told["luck"] = reduced.to_json()
-        lines.append(luck_line(result, reduced))
+    if any(hasattr(player, "incidents") for player in players):
+        told["incidents"] = {
+            side: dict(getattr(player, "incidents", {})) for side, player in zip("ab", players, strict=True)
+        }
 
     def show(console: "Console") -> None:
         print_match(result, console)
-        for line in lines:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        if reduced is not None:
+            console.print(luck_line(result, reduced), highlight=False, markup=False, soft_wrap=True)
+        for player in players:
+            print_incidents(player, console)
 
     _tell(told, wanted["json"], wanted["out"], show)
 
@@ -501,6 +606,166 @@ def sprt(words: list[str]) -> None:
 
         result = test(*players, **wanted, progress=progress)
     _tell(result.to_json(), as_json, out, lambda console: print_sprt(result, console))
+
+
+# ------------------------------------------------------------------------------------------------------- tournament
+
+
+def tournament(words: list[str]) -> None:
+    """Plays a round robin."""
+    import shlex
+
+    import tyro
+
+    def arguments(
+        agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT...")],
+        deals: int = 1000,
+        seed: int = 0,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        match: bool = False,
+        batch: int = 2048,
+        workers: int = 1,
+        ray: Annotated[str | None, tyro.conf.arg(metavar="[ADDRESS]")] = None,
+        piece: int = 250,
+        anchor: Annotated[str | None, tyro.conf.arg(metavar="AGENT")] = None,
+        resamples: int = 1000,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    ) -> dict[str, Any]:
+        """Play every player against every other, all pairings on the same deals, each deal twice.
+
+        What has been played is kept in the folder of the tournament, with the report (report.html, report.md,
+        result.json) at the end. The same command goes on where it was interrupted, and with more deals it adds them.
+
+        Args:
+            agents: Players, as `ginrummy agents` lists them, or folders of exported bots. Their order changes nothing.
+            deals: Deals that every pairing plays, each twice.
+            seed: Decides the decks and the players' random choices.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            match: Play whole matches to the rules' target instead of single hands, each twice.
+            batch: Games that a worker plays at once. It changes the speed, never the result.
+            workers: Processes that play. It changes the speed, never the result.
+            ray: Play on a Ray cluster: its address, "auto", or "local" for one on this machine only. Without an
+                address: the one that Ray finds.
+            piece: Deals that are played in one go, and lost if it is interrupted.
+            anchor: The player whose rating is 0; by default the mean is.
+            resamples: How often the deals are drawn anew for the intervals of the ratings.
+            json: Print one JSON object instead of the tables.
+            out: Folder of the tournament; by default one in tournaments/ that belongs to these players, rules and seed.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "tournament", _with_address(words))
+
+    import choix  # noqa: F401  (missing: say so before the games)
+
+    from experiments.page import NO_PLOTS, PAGE, write_report
+    from experiments.sheets import print_tournament
+    from experiments.tournament import Interrupted, make_plan, play_tournament
+
+    how = {key: wanted[key] for key in ("seed", "rules", "match")}
+    folder = wanted["out"] or Path("tournaments") / make_plan(wanted["agents"], **how).digest
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    try:
+        with _games_bar() as progress:
+            result = play_tournament(
+                wanted["agents"],
+                **how,
+                **{key: wanted[key] for key in ("deals", "batch", "workers", "ray", "piece", "anchor", "resamples")},
+                folder=folder,
+                progress=progress,
+                say=say,
+            )
+    except Interrupted as stop:
+        raise _Failure(str(stop), 130) from None
+    command = ["ginrummy", "tournament", *sorted(wanted["agents"]), "--deals", str(wanted["deals"])]
+    command += ["--seed", str(wanted["seed"]), "--rules", wanted["rules"], *(["--match"] if wanted["match"] else [])]
+    command += [] if wanted["anchor"] is None else ["--anchor", wanted["anchor"]]
+    if not write_report(result, folder, shlex.join(command)):
+        say(NO_PLOTS)
+    say(f"the report is in {folder / PAGE}")
+    _tell(result.to_json(), wanted["json"], None, lambda console: print_tournament(result, console))
+
+
+def _with_address(words: Sequence[str]) -> list[str]:
+    """Gives an option --ray that has no address an empty one."""
+    full: list[str] = []
+    for place, word in enumerate(words):
+        full.append(word)
+        following = words[place + 1] if place + 1 < len(words) else ""
+        if word == "--ray" and not re.fullmatch(r"auto|local|(ray://)?[\w.-]+:\d+", following):
+            full.append("")
+    return full
+
+
+# ------------------------------------------------------------------------------------------------------------- play
+
+
+def play(words: list[str]) -> None:
+    """Plays at the terminal."""
+    import tyro
+
+    def arguments(
+        agent: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="AGENT")],
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        match: bool = False,
+        hands: int | None = None,
+        seed: int | None = None,
+        seat: Literal["0", "1"] = "0",
+        practice: bool = False,
+        hints: Annotated[str | None, tyro.conf.arg(metavar="AGENT")] = None,
+        record: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Play against a player yourself, at the terminal. Type ? there for help.
+
+        Args:
+            agent: The opponent, as for `ginrummy match`.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            match: Play a match to the rules' target instead of single hands.
+            hands: Hands to play; by default you are asked after each.
+            seed: Decides the cards and the opponent's random choices; by default a new one each time.
+            seat: Yours. Who deals the rules say, most often chance.
+            practice: Allow to take moves back and to see the opponent's cards.
+            hints: Who gives hints; by default the opponent.
+            record: Append the games to this file (gin_env/record.py), for ginrummy replay; by default games/ and the
+                date.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "play", words)
+
+    import secrets
+
+    from rich.console import Console
+
+    from experiments.play import play as play_games
+    from experiments.prompt import coloured
+    from gin_env.rules import as_rules
+
+    console = Console()
+
+    def ask(prompt: str) -> str:
+        line = console.input(coloured(prompt))
+        if not sys.stdin.isatty():
+            console.print(line, markup=False, highlight=False)  # a transcript then reads like a session
+        return line
+
+    play_games(
+        wanted["agent"],
+        rules=as_rules(wanted["rules"]),
+        match=wanted["match"],
+        hands=wanted["hands"],
+        seed=secrets.randbits(32) if wanted["seed"] is None else wanted["seed"],
+        seat=int(wanted["seat"]),
+        practice=wanted["practice"],
+        adviser=wanted["hints"],
+        record=wanted["record"],
+        console=console,
+        ask=ask,
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------- replay
@@ -663,7 +928,7 @@ def list_agents(words: list[str]) -> None:
     width = max(len(name) for name in names())
     for name in names():
         print(f"{name:{width}}  {describe(name)}")
-    print(f"{'DIR':{width}}  An exported bot: the folder that `ginrummy export` wrote.")
+    print(f"{'DIR':{width}}  An exported bot, or a training run: the folder that `ginrummy export` or `train` wrote.")
 
 
 def exploit(words: list[str]) -> None:
@@ -734,7 +999,8 @@ def exploit(words: list[str]) -> None:
     options = {name: wanted[name] for name in ("steps", "seeds", "overwrite", "deals", "seed")}
     seconds = None if wanted["minutes"] is None else 60 * wanted["minutes"]
     path = find_recipe(wanted["recipe"])
-    with _stoppable():
+    # Scripted responders do without torch.
+    with nullcontext() if wanted["steps"] == 0 else _stoppable():
         result = respond_report(
             wanted["agents"], rules, **options, recipe=path, folder=wanted["run"], seconds=seconds, progress=say
         )
@@ -809,6 +1075,7 @@ def bench_engine(words: list[str]) -> None:
         seconds: float = 1.0,
         rounds: int = 5,
         rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RULES...")] = (),
+        game: Literal["gin", "rummy40"] = "gin",
         threads: int = 2,
         no_peers: bool = False,
         json: bool = False,
@@ -823,7 +1090,9 @@ def bench_engine(words: list[str]) -> None:
             tables: Tables that gin_env plays at once. Their observations should fit into the processor's cache.
             seconds: Length of a round.
             rounds: Rounds of each; the median counts.
-            rules: Presets, "preset:field=value,..." or .toml files; by default all presets, and manual play.
+            rules: Presets of either game, "preset:field=value,..." or .toml files; by default all presets of the game,
+                and manual play.
+            game: Whose presets; the other libraries are measured beside gin only.
             threads: Play the first of the rules on so many threads too.
             no_peers: Leave the other libraries out.
             json: Print one JSON object instead of the tables.
@@ -843,9 +1112,9 @@ def bench_engine(words: list[str]) -> None:
         tables=wanted["tables"],
         seconds=wanted["seconds"],
         rounds=wanted["rounds"],
-        rules=wanted["rules"] or bench.RULES,
+        rules=wanted["rules"] or (bench.RULES if wanted["game"] == "gin" else bench.RUMMY40_RULES),
         threads=wanted["threads"],
-        peers=not wanted["no_peers"],
+        peers=wanted["game"] == "gin" and not wanted["no_peers"],
         progress=lambda line: print(line, file=sys.stderr),
     )
     if wanted["plot"] is not None:
@@ -910,6 +1179,7 @@ def fuzz(words: list[str]) -> None:
         minutes: float = 1.0,
         seed: int | None = None,
         rules: Annotated[str | None, tyro.conf.arg(metavar="RULES")] = None,
+        game: Literal["gin", "rummy40"] = "gin",
         json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     ) -> dict[str, Any]:
         """Play random rules at random, and check every invariant of the engine at every step.
@@ -923,6 +1193,7 @@ def fuzz(words: list[str]) -> None:
             seed: Of the first trial; by default a new one each time.
             rules: What to play in each trial: a preset, alone or with changes (plus20:oklahoma=true,target=50), or a
                 TOML file. By default random rules.
+            game: Which game's engine.
             json: Write a summary to this file.
         """
         return locals()
@@ -935,12 +1206,11 @@ def fuzz(words: list[str]) -> None:
 
     from experiments import fuzz as fuzzing
     from experiments.files import write_json
-    from gin_env.rules import as_rules
 
     seed = secrets.randbits(32) if wanted["seed"] is None else wanted["seed"]
-    rules = None if wanted["rules"] is None else as_rules(wanted["rules"])
+    rules = None if wanted["rules"] is None else fuzzing.GAMES[wanted["game"]].as_rules(wanted["rules"])
     with _time_bar(60 * wanted["minutes"]) as progress:
-        result = fuzzing.fuzz(wanted["minutes"], seed, rules, progress)
+        result = fuzzing.fuzz(wanted["minutes"], seed, rules, progress, wanted["game"])
     if wanted["json"] is not None:
         write_json(wanted["json"], result.to_json())
     Console().print(result.summary(), highlight=False, markup=False, soft_wrap=True)
@@ -979,10 +1249,15 @@ def _tell(data: dict[str, Any], as_json: bool, out: Path | None, show: Callable[
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train ppo": train_ppo,
+    "train dqn": train_dqn,
+    "train imitate": train_imitate,
+    "runs": runs,
     "ablate": ablate,
     "export": export,
     "match": match,
     "sprt": sprt,
+    "tournament": tournament,
+    "play": play,
     "replay": replay,
     "analyse": analyse,
     "agents": list_agents,

@@ -14,11 +14,11 @@ The deal gives nothing to correct: each side plays both hands of it, so what is 
 sum, and how good both are together explains nothing (0.2 % of the variance, measured for greedy against early-knock).
 
     >>> import agents
+    >>> from agents.match import play_match
     >>> from experiments.luck import Luck
-    >>> from agents.match import play_games
     >>> luck = Luck("cardpuzzle", deals=500)
-    >>> games = play_games(agents.make("greedy"), agents.make("gin-only"), deals=500, ended=luck.ended)
-    >>> luck.reduce(games).variance_ratio < 1
+    >>> result = play_match(agents.make("greedy"), agents.make("gin-only"), deals=500, ended=luck.ended)
+    >>> luck.reduce(result).variance_ratio < 1
     True
 """
 
@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.match import Games, MatchResult
+from agents.match import MatchResult
 from agents.result import NORMAL_95
 from gin_env._compile import kernel
 from gin_env.actions import DRAW
@@ -129,38 +129,54 @@ class Luck:
     Attributes:
         columns: (deals, 2, NUM_COLUMNS) float64, for both games of each deal sums of differences that are zero on
             average: a's draws before b's, the `VALUES` before those times the opponent's deadwood.
-
-    Raises:
-        ValueError: If there are fewer than `MIN_DEALS` deals.
+        hands: (deals, 2) int64, hands that have ended in each game.
     """
 
     def __init__(self, rules: Rules | str, deals: int, first: int = 0) -> None:
-        if deals < MIN_DEALS:
-            raise ValueError(f"deals is {deals}; taking the luck out needs at least {MIN_DEALS}")
         self.first = first
         self.columns = np.zeros((deals, 2, NUM_COLUMNS))
+        self.hands = np.zeros((deals, 2), dtype=np.int64)
         self._sums = self.columns.reshape(2 * deals, 2, 2, NUM_VALUES)  # the same memory
-        self._work = empty_tables(as_rules(rules), 1)
-        self._values = np.zeros(NUM_VALUES)
+        self._rules = as_rules(rules)
+
+    @classmethod
+    def of_match(cls, rules: Rules | str, deals: int) -> "Luck":
+        """Returns what measures a whole match.
+
+        Raises:
+            ValueError: If it has too few deals for `reduce`.
+        """
+        if deals < MIN_DEALS:
+            raise ValueError(f"deals is {deals}; taking the luck out needs at least {MIN_DEALS}")
+        return cls(rules, deals)
 
     def ended(self, numbers: np.ndarray, tables: Tables) -> None:
         """Enters hands that have ended, as `agents.match.play_games` tells of them."""
-        _draw_luck(tables, numbers - 2 * self.first, self._work, self._values, self._sums)
+        rows = numbers - 2 * self.first
+        self.hands.reshape(-1)[rows] += 1
+        _draw_luck(tables, rows, empty_tables(self._rules, 1), np.zeros(NUM_VALUES), self._sums)
 
-    def reduce(self, games: Games) -> Reduced:
-        """Returns the result of the games with the luck taken out.
+    def put(self, part: "Luck") -> None:
+        """Takes over some of the deals from another measurement."""
+        rows = slice(part.first - self.first, part.first - self.first + part.hands.shape[0])
+        self.columns[rows], self.hands[rows] = part.columns, part.hands
+
+    def reduce(self, result: MatchResult) -> Reduced:
+        """Returns the result of a match with the luck taken out.
 
         Args:
-            games: All of them.
+            result: Of all the deals measured.
 
         Raises:
-            ValueError: If a game was forfeited: its draws were not entered, and which game is forfeited may depend on
-                them.
+            ValueError: If there are fewer than `MIN_DEALS`; or if a game was forfeited: its draws were not entered, and
+                which game is forfeited may depend on them.
         """
-        if games.side(0)["forfeits"] or games.side(1)["forfeits"]:
-            raise ValueError("games were forfeited: their luck is not known, and the rest alone would be biased")
-        points = games.points.sum(axis=1, dtype=np.float64)
-        hands = games.hands.sum(axis=1, dtype=np.float64)
+        if result.deals < MIN_DEALS:
+            raise ValueError(f"deals is {result.deals}; taking the luck out needs at least {MIN_DEALS}")
+        if any(result.forfeits):
+            raise ValueError("games were forfeited: their luck is not known, and that of the others is biased")
+        points = result.games.sum(axis=1, dtype=np.float64)
+        hands = self.hands.sum(axis=1, dtype=np.float64)
         _, plain = _ratio(points, hands)
         mean, error = _ratio(points - _explained(points, hands, self.columns.sum(axis=1)), hands)
         ratio = (error / plain) ** 2 if plain else 1.0

@@ -11,7 +11,8 @@ from rich.table import Table
 from gin_env.rulebook import DECISIONS, SOURCES, describe
 from gin_env.rules import PRESETS, Rules
 
-if TYPE_CHECKING:  # it loads numba, which reports do without
+if TYPE_CHECKING:  # they load numba, which reports do without
+    from agents.base import Agent
     from agents.match import Behaviour, MatchResult
 from experiments.files import replacing
 
@@ -39,7 +40,7 @@ def headline(result: "MatchResult") -> str:
         rate, least, most = 1 - rate, 1 - most, 1 - least
     if result.match:
         return (
-            f"{a} wins {_percent(rate)} of matches against {b} (95 % interval {_percent(least)} to {_percent(most)}) "
+            f"{a} wins {percent(rate)} of matches against {b} (95 % interval {percent(least)} to {percent(most)}) "
             f"and {mean:+.{digits}f} points a hand ({low:+.{digits}f} to {high:+.{digits}f}), {played}"
         )
     return (
@@ -55,24 +56,26 @@ def side_names(result: "MatchResult") -> tuple[str, str]:
     return result.a, result.b
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
+    """Writes a share, "-" for none."""
     return "-" if share is None else f"{100 * share:.1f} %"
 
 
-def _number(value: float | None, form: str = ".1f") -> str:
+def number(value: float | None, form: str = ".1f") -> str:
+    """Writes a number, "-" for none."""
     return "-" if value is None else format(value, form)
 
 
 # What is shown of each side's behaviour.
-_BEHAVIOUR: tuple[tuple[str, Callable[["Behaviour"], str]], ...] = (
-    ("knocks", lambda side: _percent(side.knock)),
-    ("gin", lambda side: _percent(side.gin)),
-    ("big gin", lambda side: _percent(side.big_gin)),
-    ("undercuts the other", lambda side: _percent(side.undercut_made)),
-    ("is undercut", lambda side: _percent(side.undercut_suffered)),
-    ("deadwood when knocking", lambda side: _number(side.knock_deadwood)),
-    ("own turns in a hand", lambda side: _number(side.turns)),
-    ("draws from the pile", lambda side: _percent(side.takes)),
+BEHAVIOUR: tuple[tuple[str, Callable[["Behaviour"], str]], ...] = (
+    ("knocks", lambda side: percent(side.knock)),
+    ("gin", lambda side: percent(side.gin)),
+    ("big gin", lambda side: percent(side.big_gin)),
+    ("undercuts the other", lambda side: percent(side.undercut_made)),
+    ("is undercut", lambda side: percent(side.undercut_suffered)),
+    ("deadwood when knocking", lambda side: number(side.knock_deadwood)),
+    ("own turns in a hand", lambda side: number(side.turns)),
+    ("draws from the pile", lambda side: percent(side.takes)),
 )
 
 
@@ -89,20 +92,20 @@ def match_table(result: "MatchResult") -> Table:
     table.add_row("  as non-dealer", f"{result.as_non_dealer:+z.2f}", f"{-result.as_dealer:+z.2f}")
     table.add_row("  as dealer", f"{result.as_dealer:+z.2f}", f"{-result.as_non_dealer:+z.2f}")
     hands = max(result.hands, 1)
-    table.add_row("hands won", _percent(result.hands_won / hands), _percent(result.hands_lost / hands))
+    table.add_row("hands won", percent(result.hands_won / hands), percent(result.hands_lost / hands))
     if result.match:
-        table.add_row("matches won", _percent(result.win_rate), _percent(1 - result.win_rate))
+        table.add_row("matches won", percent(result.win_rate), percent(1 - result.win_rate))
     if any(result.forfeits):
         table.add_row("games forfeited", *(f"{number:,}" for number in result.forfeits))
     table.add_section()
-    for label, show in _BEHAVIOUR:
+    for label, show in BEHAVIOUR:
         table.add_row(label, *(show(side) for side in result.behaviour))
     table.add_section()
     for label, share in (("dead hands", result.dead), ("ties", result.tied), ("hands truncated", result.truncated)):
-        table.add_row(label, _percent(share), _percent(share))
+        table.add_row(label, percent(share), percent(share))
     table.add_section()
-    table.add_row("decisions a second", *(_number(side.per_second, ",.0f") for side in result.speed))
-    table.add_row("milliseconds a decision", *(_number(side.milliseconds, ".4g") for side in result.speed))
+    table.add_row("decisions a second", *(number(side.per_second, ",.0f") for side in result.speed))
+    table.add_row("milliseconds a decision", *(number(side.milliseconds, ".4g") for side in result.speed))
     return table
 
 
@@ -111,6 +114,16 @@ def print_match(result: "MatchResult", console: Console) -> None:
     console.print(match_table(result))
     console.print(f"rules {result.fingerprint}, decks {result.deck_hash[:16]}", style="dim", highlight=False)
     console.print(headline(result), style="bold", highlight=False, markup=False, soft_wrap=True)
+
+
+def print_incidents(player: "Agent", console: Console) -> None:
+    """Prints what went wrong with a player that counts it (`agents.external.ExternalAgent`)."""
+    incidents = getattr(player, "incidents", None)
+    if incidents:
+        counts = ", ".join(f"{number:,} {kind}" for kind, number in incidents.items())
+        last = getattr(player, "last_incident", "")
+        line = f"{player.name}: {counts}" + (f"; the last: {last}" if last else "")
+        console.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def bench_table(bench: Mapping[str, Any]) -> Table:

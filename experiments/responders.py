@@ -29,7 +29,7 @@ CHOOSING = 5
 
 def folder_of(folder: Path, spec: str, seed: int) -> Path:
     """Returns the folder of the run that trains a responder to a player."""
-    return folder / (re.sub(r"[^\w.=-]+", "_", spec).strip("_") + f"-{seed}")
+    return folder / ("against-" + re.sub(r"[^\w.=-]+", "_", spec).strip("_") + f"-{seed}")
 
 
 def train_responders(
@@ -63,10 +63,8 @@ def train_responders(
         training.checkpoint.CheckpointError: If a folder holds another run.
     """
     # Only here: scripted responders do without torch.
-    from agents.networks import build_network
-    from agents.neural import NeuralAgent
     from training import ppo
-    from training.checkpoint import BEST, CHECKPOINT, load_checkpoint, load_network
+    from training.checkpoint import BEST, CHECKPOINT
     from training.config import PPOConfig, load_recipe
 
     base = load_recipe(recipe, PPOConfig)
@@ -84,17 +82,8 @@ def train_responders(
         )
         run = folder_of(folder, spec, seed)
         ppo.train(config, run, overwrite=overwrite, seconds=seconds)
-        found: dict[int, str] = {}
-        for file in (CHECKPOINT, BEST):
-            if not (run / file).exists():
-                continue
-            tensors, header = load_checkpoint(run / file)
-            network = build_network(header["network"]["name"], header["network"]["settings"])
-            load_network(network, tensors)
-            step = int(header["step"])
-            name = f"ppo:{seed}@{step:,}"
-            if found.setdefault(step, file) == file:
-                responders.append((name, NeuralAgent(network.eval(), name)))
+        states = [agents.make(str(run / file)) for file in (CHECKPOINT, BEST) if (run / file).exists()]
+        responders += {agent.name: agent for agent in states}.items()
     return responders
 
 

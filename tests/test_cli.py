@@ -403,14 +403,14 @@ def test_a_fault_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def fault(*args: Any, **options: Any) -> None:
         raise TypeError("a fault")
 
-    monkeypatch.setattr(match, "play_games", fault)
+    monkeypatch.setattr(match, "play_match", fault)
     with pytest.raises(TypeError, match="a fault"):
         main(["match", "greedy", "random"])
 
 
 @pytest.mark.parametrize(
     ("module", "name", "words"),
-    [(match, "play_games", "match greedy random --json"), (bench, "bench_engine", "bench engine --json")],
+    [(match, "play_match", "match greedy random --json"), (bench, "bench_engine", "bench engine --json")],
 )
 def test_ctrl_c(
     module: Any, name: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -1,10 +1,13 @@
 """The pages in docs/ are what the code prints."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+import agents
+from agents import base
 from experiments import docs
 from gin_env import PRESETS, actions, tables, view
 
@@ -149,3 +152,20 @@ def test_points_under_oklahoma(pages: dict[str, str]) -> None:
         assert "**a knock, upcard 7S: 34 points for the knocker**" in text
         assert f"**gin, upcard AS: {gin} points for the knocker**" in text
     assert "**a knock, upcard 7S: 17 points for the knocker**" in pages["rules/luciano.md"]
+
+
+def test_players(pages: dict[str, str]) -> None:
+    """Every player, its whole rule and all its options."""
+    text = pages["players.md"]
+    sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    assert sorted(sections) == agents.names()
+    for name, section in sections.items():
+        assert f"- [{name}](#{name}): " in text
+        made = base.factory(name)
+        doc = inspect.getdoc(made) or ""
+        rule, arguments = re.split(r"\n(?:Args|Attributes):", doc)[0], doc.partition("\nArgs:")[2]
+        assert " ".join(rule.replace("``", "`").split()) in " ".join(section.split())
+        options = [row for row in rows(section) if row[0].startswith("`")]
+        assert [row[0].strip("`") for row in options] == re.findall(r"^ {4}(\w+): ", arguments, re.MULTILINE)
+        defaults = inspect.signature(made).parameters
+        assert all(row[1] == f"`{defaults[row[0].strip('`')].default}`" for row in options)

@@ -7,8 +7,7 @@ import pytest
 
 import agents
 from agents.base import Agent
-from agents.match import Games, identify, play_games, play_match, summarise
-from agents.result import pair_interval
+from agents.match import MatchResult, identify, play_games, play_match, summarise
 from experiments.cli import main
 from experiments.luck import FOLDS, MIN_DEALS, NUM_COLUMNS, VALUES, Luck, Reduced, _explained, luck_line
 from gin_env import engine
@@ -35,11 +34,14 @@ class Gambler:
 
 def played(
     a: Agent | str, b: Agent | str, deals: int, rules: str = "cardpuzzle", **options: object
-) -> tuple[Games, Luck]:
+) -> tuple[MatchResult, Luck]:
+    """Plays a match, or the deals from the number ``first`` on as one of its own."""
     sides = [agents.make(side) if isinstance(side, str) else side for side in (a, b)]
     luck = Luck(rules, deals, int(options.get("first", 0)))  # type: ignore[call-overload]
     games = play_games(*sides, deals=deals, rules=rules, ended=luck.ended, **options)  # type: ignore[arg-type]
-    return games, luck
+    assert (luck.hands == games.hands).all() or options.get("forfeits")
+    known = identify(*sides, rules=as_rules(rules), match=bool(options.get("match")), seed=0, deals=deals)
+    return summarise(games, **known), luck
 
 
 def least_left(hand: int, card: int) -> int:
@@ -149,19 +151,20 @@ def test_luck_is_zero_on_average_whoever_plays(a: Agent | str, b: Agent | str) -
 def test_less_noise_and_the_same_mean(a: str, b: str, most: float) -> None:
     parts = [played(a, b, 500, seed=5, first=500 * part) for part in range(6)]
     differences = []
-    for games, luck in parts:
-        reduced = luck.reduce(games)
-        plain, interval = pair_interval(games.points)
+    for result, luck in parts:
+        reduced = luck.reduce(result)
+        plain, interval = result.points_per_hand, result.ci95
         differences.append((reduced.points_per_hand - plain) / (interval[1] - interval[0]))
         assert reduced.ci95[0] < reduced.points_per_hand < reduced.ci95[1]
     assert np.std(differences) > 0.01
     # Unbiased: over the matches the difference is within its own error of zero.
     assert abs(np.mean(differences)) < 3 * np.std(differences, ddof=1) / len(differences) ** 0.5
     whole = Luck("cardpuzzle", 3000)
-    whole.columns[:] = np.concatenate([luck.columns for _, luck in parts])
-    games = Games.join([games for games, _ in parts])
-    reduced = whole.reduce(games)
-    plain, interval = pair_interval(games.points)
+    for _, luck in parts[::-1]:
+        whole.put(luck)
+    result = play_match(agents.make(a), agents.make(b), deals=3000, seed=5)
+    reduced = whole.reduce(result)
+    plain, interval = result.points_per_hand, result.ci95
     assert reduced.variance_ratio < most
     width = (reduced.ci95[1] - reduced.ci95[0]) / (interval[1] - interval[0])
     assert width**2 == pytest.approx(reduced.variance_ratio)
@@ -169,8 +172,8 @@ def test_less_noise_and_the_same_mean(a: str, b: str, most: float) -> None:
 
 
 def test_what_is_taken_off_a_deal_does_not_depend_on_its_points() -> None:
-    games, luck = played("gin-only", "greedy", 300)
-    points, hands = games.points.sum(axis=1).astype(float), np.full(300, 2.0)
+    result, luck = played("gin-only", "greedy", 300)
+    points, hands = result.games.sum(axis=1).astype(float), np.full(300, 2.0)
     columns = luck.columns.sum(axis=1)
     before = _explained(points, hands, columns)
     points[20] += 60
@@ -181,12 +184,12 @@ def test_what_is_taken_off_a_deal_does_not_depend_on_its_points() -> None:
 
 
 def test_what_is_played_at_once_changes_nothing_and_sides_are_mirrored() -> None:
-    games, luck = played("gin-only", "greedy", 300, seed=2)
+    result, luck = played("gin-only", "greedy", 300, seed=2)
     again, split = played("gin-only", "greedy", 300, seed=2, batch=31)
     assert (split.columns == luck.columns).all()
-    assert split.reduce(again) == luck.reduce(games)
+    assert split.reduce(again) == luck.reduce(result)
     mirrored, mirrored_luck = played("greedy", "gin-only", 300, seed=2)
-    there, back = luck.reduce(games), mirrored_luck.reduce(mirrored)
+    there, back = luck.reduce(result), mirrored_luck.reduce(mirrored)
     assert back.points_per_hand == pytest.approx(-there.points_per_hand)
     assert back.variance_ratio == pytest.approx(there.variance_ratio)
     _, later = played("gin-only", "greedy", 250, seed=2, first=50)
@@ -194,23 +197,26 @@ def test_what_is_played_at_once_changes_nothing_and_sides_are_mirrored() -> None
 
 
 def test_matches() -> None:
-    games, luck = played("gin-only", "greedy", 200, "plus20:target=30", match=True)
-    reduced = luck.reduce(games)
-    plain, interval = pair_interval(games.points, games.hands)
-    assert games.hands.mean() > 1.5
+    result, luck = played("gin-only", "greedy", 200, "plus20:target=30", match=True)
+    reduced = luck.reduce(result)
+    plain, interval = result.points_per_hand, result.ci95
+    assert luck.hands.mean() > 1.5
     assert abs(reduced.points_per_hand - plain) < interval[1] - interval[0]
     assert 0 < reduced.variance_ratio < 1.2
 
 
 def test_a_player_against_itself() -> None:
-    games, luck = played("greedy", "greedy", 200)
+    result, luck = played("greedy", "greedy", 200)
     assert luck.columns.any()
-    assert luck.reduce(games) == Reduced(0, (0, 0), 1, 0)
+    assert luck.reduce(result) == Reduced(0, (0, 0), 1, 0)
 
 
 def test_what_is_refused() -> None:
     with pytest.raises(ValueError, match=f"deals is {MIN_DEALS - 1}"):
-        Luck("cardpuzzle", MIN_DEALS - 1)
+        Luck.of_match("cardpuzzle", MIN_DEALS - 1)
+    result, luck = played("greedy", "random", MIN_DEALS - 1)
+    with pytest.raises(ValueError, match=f"deals is {MIN_DEALS - 1}"):
+        luck.reduce(result)
 
     class Stuck:
         name = "stuck"
@@ -218,25 +224,25 @@ def test_what_is_refused() -> None:
         def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
             return np.full(view.size, -1)
 
-    games, luck = played(Stuck(), "greedy", MIN_DEALS, forfeits=True)
+    result, luck = played(Stuck(), "greedy", MIN_DEALS, forfeits=True)
     with pytest.raises(ValueError, match="forfeited"):
-        luck.reduce(games)
+        luck.reduce(result)
 
 
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["match", "gin-only", "greedy", "--deals", "200"]
     assert main([*words, "--luck", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    games, luck = played("gin-only", "greedy", 200)
-    reduced = luck.reduce(games)
+    result, luck = played("gin-only", "greedy", 200)
+    reduced = luck.reduce(result)
     assert told.pop("luck") == reduced.to_json()
     plain = play_match(agents.make("gin-only"), agents.make("greedy"), deals=200).to_json()
     del plain["speed"], told["speed"]
     assert told == plain
     assert main([*words, "--luck"]) == 0
-    players = agents.make("gin-only"), agents.make("greedy")
-    known = identify(*players, rules=as_rules("cardpuzzle"), match=False, seed=0, deals=200)
-    assert capsys.readouterr().out.splitlines()[-1] == luck_line(summarise(games, **known), reduced)
+    assert capsys.readouterr().out.splitlines()[-1] == luck_line(result, reduced)
+    assert main([*words, "--luck", "--json", "--workers", "2"]) == 0
+    assert json.loads(capsys.readouterr().out)["luck"] == reduced.to_json()
     assert main(["match", "greedy", "random", "--deals", "5", "--luck"]) == 2
     assert "at least 200" in capsys.readouterr().err
 

@@ -203,6 +203,103 @@ class PPOConfig(RunConfig):
             )
 
 
+@dataclass(frozen=True)
+class DQNConfig(RunConfig):
+    """Masked double dueling DQN with prioritised replay, by self-play."""
+
+    algorithm: ClassVar[str] = "dqn"
+
+    horizon: int = 64
+    """Decisions at each table between two entries of the log. Gradient steps are taken all along."""
+    replay_size: int = 262_144
+    """Last decisions that are kept; each takes 390 bytes."""
+    replay_ratio: float = 1.0
+    """Decisions drawn from the replay for each that is made."""
+    learn_from: int = 32_768
+    """Decisions before the first gradient step."""
+    minibatch: int = 1024
+    """Decisions in each gradient step."""
+    n_step: int = 3
+    """Decisions of a seat after which the value of its next position stands for the rest of the hand."""
+    discount: float = 1.0
+    """What a point is worth one decision later."""
+    target_every: int = 200
+    """Gradient steps after which the target network is renewed."""
+    epsilon: float = 0.1
+    """Share of the decisions that are a random legal action, at the start."""
+    epsilon_end: float = 0.1
+    """What is left of it at the end, as a share; it falls linearly."""
+    priority: float = 0.5
+    """Exponent of the errors by which decisions are drawn; 0 draws all alike."""
+    importance: float = 0.4
+    """Exponent of the weights that make up for it, at the start; 1 at the end."""
+
+    _AT_LEAST: ClassVar[Mapping[str, float]] = {
+        **RunConfig._AT_LEAST,
+        **dict.fromkeys(("horizon", "minibatch", "n_step", "target_every"), 1),
+        **dict.fromkeys(("priority", "learn_from"), 0),
+    }
+    _ABOVE_ZERO: ClassVar[tuple[str, ...]] = (*RunConfig._ABOVE_ZERO, "replay_ratio")
+    _SHARES: ClassVar[tuple[str, ...]] = (*RunConfig._SHARES, "discount", "epsilon", "epsilon_end", "importance")
+
+    def __post_init__(self) -> None:
+        """Checks every field; see `RunConfig`."""
+        super().__post_init__()
+        # By then each seat has decided n times again, at two decisions a turn, and some more.
+        least = (2 * self.n_step + 2) * self.tables
+        for name in ("replay_size", "learn_from"):
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"config: {name} is {getattr(self, name)}; expected at least (2 n_step + 2) x tables = {least}"
+                )
+
+
+@dataclass(frozen=True)
+class ImitateConfig(RunConfig):
+    """Imitation of any agent, on the positions that the learner comes to itself."""
+
+    algorithm: ClassVar[str] = "imitate"
+
+    teacher: str = "greedy"
+    """The agent that is imitated, by its name; where it tells its probabilities they are, otherwise its choice."""
+    teacher_share: float = 0.25
+    """Share of the tables where the teacher's choices are played; at the others the learner's are."""
+    horizon: int = 32
+    """Decisions at each table between two updates; tables x horizon positions are labelled by the teacher for each."""
+    memory: int = 0
+    """Labelled positions that are kept and learned from again; 0 keeps those of the last update only. Good where the
+    teacher is slow."""
+    epochs: int = 1
+    """Positions learned from in each update, in multiples of those labelled for it."""
+    minibatch: int = 2048
+    """Positions in each gradient step."""
+    smoothing: float = 0.0
+    """Share of the teacher's choice that goes to all legal actions alike, so that some doubt is left to go on with."""
+    value_weight: float = 0.5
+    """Weight of the value's squared error, against what the hand brought."""
+
+    _AT_LEAST: ClassVar[Mapping[str, float]] = {
+        **RunConfig._AT_LEAST,
+        **dict.fromkeys(("horizon", "epochs", "minibatch"), 1),
+        **dict.fromkeys(("memory", "value_weight"), 0),
+    }
+    _SHARES: ClassVar[tuple[str, ...]] = (*RunConfig._SHARES, "teacher_share", "smoothing")
+
+    def __post_init__(self) -> None:
+        """Checks every field; see `RunConfig`."""
+        super().__post_init__()
+        batch = self.tables * self.horizon
+        if self.minibatch > batch * self.epochs:
+            raise ValueError(
+                f"config: minibatch is {self.minibatch}; expected at most tables x horizon x epochs = "
+                f"{batch * self.epochs}"
+            )
+        if self.memory and self.memory < batch:
+            raise ValueError(f"config: memory is {self.memory}; expected 0, or at least tables x horizon = {batch}")
+
+
+CONFIGS: dict[str, type[RunConfig]] = {kind.algorithm: kind for kind in (PPOConfig, DQNConfig, ImitateConfig)}
+
 Config = TypeVar("Config", bound=RunConfig)
 
 

@@ -4,7 +4,6 @@ One network plays both seats, or one seat against the agents of `training.config
 decisions at each of N tables, seat-signed advantages (`training.advantages`), a few passes of clipped gradient steps.
 """
 
-import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,19 +13,16 @@ import torch
 from torch import Tensor
 
 from agents.networks import Critic
-from agents.neural import NeuralAgent
-from gin_env.rules import as_rules, automatic
-from gin_env.tables import TABLE_DTYPE
 from training import losses, run
 from training.advantages import signed_gae
-from training.checkpoint import load_network
 from training.config import PPOConfig
 from training.metrics import Stopwatch
-from training.rollout import Batch, Collector
-from training.run import Interrupted, Learner, Summary, TrainingError, crossed
+from training.player import Player
+from training.rollout import Batch
+from training.run import Interrupted, Summary, TrainingError
 
 
-class Trainer(Learner):
+class Trainer(Player):
     """PPO in progress.
 
     Args:
@@ -34,6 +30,7 @@ class Trainer(Learner):
     """
 
     algorithm = "ppo"
+    parallel = True
 
     def __init__(self, config: PPOConfig) -> None:
         super().__init__(config)
@@ -44,30 +41,11 @@ class Trainer(Learner):
             parameters += self.critic.parameters()
         self.optimizer = torch.optim.Adam(parameters, lr=config.learning_rate, eps=1e-5)
         self.sees_hand = "hand" in self.network.settings and bool(self.network.settings["hand"])
-        self.collector = Collector(
-            self.rules,
-            config.tables,
-            config.horizon,
-            config.opponents,
-            self.games_seed,
-            config.points_scale,
-            matches=config.matches,
-            match_rules=automatic(as_rules(config.match_rules)) if config.matches else None,
-            past_size=config.past_size,
-            hidden=self.critic is not None or self.sees_hand,
-        )
-        self.forward: Any = torch.compile(self.network.outputs) if config.compile else self.network.outputs
-        if self.collector.opponents.need_past:
-            self.keep_past()
+        self.sit_down(config.horizon, hidden=self.critic is not None or self.sees_hand)
 
     def network_options(self) -> dict[str, Any]:
         """See `Learner.network_options`."""
         return {**super().network_options(), "hand": self.config.hand_weight > 0}
-
-    def keep_past(self) -> None:
-        """Adds the network as it is to the past states among the opponents."""
-        frozen = copy.deepcopy(self.network).requires_grad_(False)
-        self.collector.opponents.past.append(NeuralAgent(frozen, "past", sample=True, device=str(self.device)))
 
     # ------------------------------------------------------------------------------------------------- one update
 
@@ -78,9 +56,7 @@ class Trainer(Learner):
             batch = self.collector.collect(self.policy)
         with watch.part("learn"):
             scalars = self.learn(batch)
-        if self.collector.opponents.need_past and crossed(before, self.step, self.config.past_every):
-            self.keep_past()
-        return scalars | {f"game/{name}": value for name, value in self.collector.statistics().items()}
+        return scalars | self.game_scalars(before)
 
     @torch.inference_mode()
     def policy(self, observations: np.ndarray, masks: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -117,10 +93,11 @@ class Trainer(Learner):
         sums: dict[str, float] = {}
         steps = 0
         stopped = False
+        minibatch = self.world.share(config.minibatch, "minibatch")
         for _ in range(config.epochs):
             if stopped:
                 break
-            for rows in torch.randperm(actions.numel(), generator=self.shuffle).to(self.device).split(config.minibatch):
+            for rows in torch.randperm(actions.numel(), generator=self.shuffle).to(self.device).split(minibatch):
                 # index_select copies whole rows, which is much faster than what [rows] does.
                 seen, legal = observations.index_select(0, rows), masks.index_select(0, rows)
                 target = targets[rows]
@@ -163,10 +140,10 @@ class Trainer(Learner):
                 for name, figure in figures.items():
                     sums[name] = sums.get(name, 0.0) + figure.item()
                 steps += 1
-                if config.kl_stop and kl.item() > config.kl_stop:
+                if config.kl_stop and self.world.mean(kl).item() > config.kl_stop:
                     stopped = True
                     break
-        self.step += actions.numel()
+        self.step += actions.numel() * self.world.size
         scalars = {f"losses/{name}": total / steps for name, total in sums.items()}
         scalars["losses/explained_variance"] = losses.explained_variance(values, targets)
         scalars["losses/gradient_steps"] = float(steps)
@@ -178,35 +155,14 @@ class Trainer(Learner):
 
     def modules(self) -> Mapping[str, torch.nn.Module]:
         """See `Learner.modules`: the critic, and the past states."""
-        modules: dict[str, torch.nn.Module] = {} if self.critic is None else {"critic": self.critic}
-        for number, past in enumerate(self.collector.opponents.past):
-            assert isinstance(past, NeuralAgent)
-            modules[f"past{number}"] = past.network
+        modules = dict(super().modules())
+        if self.critic is not None:
+            modules["critic"] = self.critic
         return modules
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         """See `Learner.optimizers`."""
         return {"optimizer": self.optimizer}
-
-    def tensors(self) -> dict[str, Tensor]:
-        """See `Learner.tensors`: the tables."""
-        return {"tables": torch.from_numpy(self.collector.tables.view(np.uint8).copy())}
-
-    def header(self) -> dict[str, Any]:
-        """See `Learner.header`."""
-        return {"past": len(self.collector.opponents.past)}
-
-    def load(self, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
-        """See `Learner.load`."""
-        past = self.collector.opponents.past
-        while len(past) < header["past"]:
-            self.keep_past()
-        for number, agent in enumerate(past):
-            assert isinstance(agent, NeuralAgent)
-            load_network(agent.network, tensors, f"past{number}")
-        # Copied as bytes: a copy of records leaves the bytes between their fields to chance, and with them the next
-        # checkpoint's.
-        self.collector.tables = tensors["tables"].numpy().copy().view(TABLE_DTYPE)
 
 
 def train(config: PPOConfig, folder: Path | str, *, overwrite: bool = False, seconds: float | None = None) -> Summary:

@@ -107,7 +107,7 @@ class Collector:
     Args:
         rules: What is played, one hand an episode.
         tables: Number of tables, N.
-        horizon: Decisions of the learner at each table in a batch, T.
+        horizon: Decisions of the learner at each table in a batch, T; 0 for whoever only calls `Collector.advance`.
         shares: Share of the tables for each opponent (see `training.opponents`).
         seed: Decides deals, samples and the opponents' keys, each from a stream of its own.
         points_scale: Points that make one unit of reward.
@@ -171,14 +171,17 @@ class Collector:
             last_seats=np.empty(tables, dtype=np.int8),
             hidden=np.empty((horizon, tables, hidden_size), dtype=np.float32),
         )
-        self._next = (np.empty_like(self._batch.observations[0]), np.empty_like(self._batch.masks[0]))
-        self._next_hidden = np.empty_like(self._batch.hidden[0])
+        shapes = ((tables, OBSERVATION_SIZE), (tables, NUM_ACTIONS), (tables, hidden_size))
+        kinds = (np.float32, np.int8, np.float32)
+        *self._next, self._next_hidden = (np.empty(*pair) for pair in zip(shapes, kinds, strict=True))
         self._started = False
         if not self.opponents.need_past:
             self.start()
 
     def start(self) -> None:
         """Lets the opponents move until the learner is to move at every table, once all of them are there."""
+        if self._started:
+            return
         # Before the learner's first decision nothing is owed to it: as if a hand had just ended everywhere.
         tables = self.tables.size
         self._move_opponents(np.zeros(tables, dtype=np.float32), np.full(tables, CUT_ENDED, dtype=np.int8))
@@ -186,8 +189,7 @@ class Collector:
 
     def collect(self, policy: Policy) -> Batch:
         """Plays T decisions of the learner at each table. The arrays are overwritten by the next call."""
-        if not self._started:
-            self.start()
+        self.start()
         batch = self._batch
         for t in range(batch.actions.shape[0]):
             look(self.tables, None, batch.observations[t], batch.masks[t])
@@ -197,16 +199,27 @@ class Collector:
             keys = engine.decision_keys(self.sample_seed, self.tables)
             batch.actions[t], batch.log_probs[t] = sample(logits, batch.masks[t], keys)
             batch.seats[t] = self.tables["mover"]
-            batch.rewards[t] = 0
-            batch.cuts[t] = CUT_NONE
-            self._step(batch.actions[t], batch.seats[t], batch.rewards[t], batch.cuts[t])
-            self._move_opponents(batch.rewards[t], batch.cuts[t])
+            self.advance(batch.actions[t], batch.seats[t], batch.rewards[t], batch.cuts[t])
         look(self.tables, None, *self._next)
         if batch.hidden.size:
             hidden_cards(self.tables, self._next_hidden)
         _, batch.last_values[:] = policy(*self._next, self._next_hidden)
         batch.last_seats[:] = self.tables["mover"]
         return batch
+
+    def advance(self, actions: np.ndarray, seats: np.ndarray, rewards: np.ndarray, cuts: np.ndarray) -> None:
+        """Plays one action of the learner at each table, then the opponents until it is to move again at all of them.
+
+        Args:
+            actions: (N,) int64.
+            seats: (N,) int8, who plays them.
+            rewards: (N,) float32, written: units of reward that those seats won before the learner's next decisions.
+            cuts: (N,) int8, written: see training.advantages.
+        """
+        rewards[:] = 0
+        cuts[:] = CUT_NONE
+        self._step(actions, seats, rewards, cuts)
+        self._move_opponents(rewards, cuts)
 
     def _step(self, actions: np.ndarray, seats: np.ndarray, rewards: np.ndarray, cuts: np.ndarray) -> None:
         """Plays one action at each table (or none) and books ended hands to the decisions of ``seats``."""

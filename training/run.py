@@ -3,10 +3,11 @@
 import dataclasses
 import json
 import math
+import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,20 +23,16 @@ from gin_env.engine import mix_keys
 from gin_env.rules import Rules, as_rules, automatic
 from gin_env.tables import TABLE_DTYPE
 from training.checkpoint import (
-    BEST,
-    CHECKPOINT,
-    CONFIG,
-    CheckpointError,
     load_checkpoint,
-    load_config,
     load_network,
     load_optimizer,
     network_tensors,
     optimizer_tensors,
     save_checkpoint,
-    write_json,
 )
 from training.config import RunConfig
+from training.distributed import World
+from training.folder import BEST, CHECKPOINT, CONFIG, CheckpointError, load_config, locked, write_json
 from training.metrics import Display, Log, Stopwatch
 
 # Fields that may differ when a run is resumed: they do not change what is computed before the step they stop at.
@@ -64,6 +61,7 @@ class Learner:
     """
 
     algorithm: ClassVar[str]
+    parallel: ClassVar[bool] = False  # whether several processes may share a run
 
     def __init__(self, config: RunConfig) -> None:
         self.config: Any = config
@@ -79,8 +77,12 @@ class Learner:
             torch.empty(1, device=self.device)
         except (RuntimeError, AssertionError) as error:
             raise ValueError(f"config: device {config.device!r} cannot be used: {str(error).splitlines()[0]}") from None
+        self.world = World(self.device)
+        if self.world.size > 1 and not self.parallel:
+            raise ValueError(f"{self.algorithm} trains in one process; there are {self.world.size}")
         weights, games, order = (int(key) for key in mix_keys(config.seed, np.arange(3)))
-        self.games_seed = games
+        # Each process deals for itself.
+        self.games_seed = int(mix_keys(games, np.array([self.world.rank]))[0]) if self.world.rank else games
         torch.manual_seed(weights % 2**63)
         self.network = self.build()
         self.shuffle = torch.Generator().manual_seed(order % 2**63)
@@ -153,11 +155,12 @@ class Learner:
             )
 
     def clip_gradients(self, module: torch.nn.Module) -> Tensor:
-        """Bounds the gradient of a module and returns its norm before.
+        """Averages the gradient of a module over the processes, bounds it and returns its norm before.
 
         Raises:
             TrainingError: If it is no number.
         """
+        self.world.average_gradients(module.parameters())
         norm = torch.nn.utils.clip_grad_norm_(module.parameters(), self.config.max_grad_norm)
         if not torch.isfinite(norm):
             raise TrainingError(
@@ -203,13 +206,15 @@ class Learner:
     # ------------------------------------------------------------------------------------------------ checkpoints
 
     def save(self, run: Path) -> None:
-        """Writes the run's checkpoint."""
+        """Writes the run's checkpoint. All processes take part, the first one writes."""
         tensors = {**network_tensors(self.network), "shuffle": self.shuffle.get_state()}
         for name, module in self.modules().items():
             tensors |= network_tensors(module, name)
         for name, optimizer in self.optimizers().items():
             tensors |= optimizer_tensors(optimizer, name)
-        save_checkpoint(run / CHECKPOINT, {**tensors, **self.tensors()}, {**self._header(), **self.header()})
+        tensors |= self.tensors()
+        if self.world.leads:
+            save_checkpoint(run / CHECKPOINT, tensors, {**self._header(), **self.header()})
 
     def save_best(self, run: Path, mean: float) -> None:
         """Keeps the network as it is beside the checkpoint, if it is the best so far."""
@@ -292,63 +297,88 @@ def train(
         seconds: Time after which this call leaves a checkpoint and returns; None for no limit.
 
     Raises:
-        CheckpointError: If the folder holds another run, or a damaged one.
-        TrainingError: If the loss stops being a number.
+        CheckpointError: If the folder holds another run, or a damaged one, or another process trains in it.
+        TrainingError: If the loss stops being a number, or the folder cannot be written. The last checkpoint is whole.
         Interrupted: After Ctrl-C; a checkpoint is written.
         ValueError: If the config names rules or agents that do not exist.
-        OSError: If the folder cannot be written; the last checkpoint is whole.
     """
     run = Path(run)
-    resume = _prepare(config, run, overwrite)
-    learner = kind(config)
-    if resume:
-        learner.restore(run)
-    else:
-        run.mkdir(parents=True, exist_ok=True)
-        write_json(run / CONFIG, {"algorithm": kind.algorithm, **config.to_dict()})
-    start = time.perf_counter()
-    first_step = learner.step
-    watch = Stopwatch()
-    log = Log(run, learner.step)
-    try:
-        with Display(config.total_steps, learner.step) as display, _interruptible() as interrupted:
-            if resume:
-                display.line(f"going on with {run} at step {learner.step:,}")
-            while learner.step < config.total_steps:
-                before, tick = learner.step, time.perf_counter()
-                scalars = learner.update(watch)
-                rate = (learner.step - before) / (time.perf_counter() - tick)
-                scalars["charts/SPS"] = rate
-                last = learner.step >= config.total_steps
-                out_of_time = seconds is not None and time.perf_counter() - start >= seconds
-                stop = last or out_of_time or bool(interrupted)
-                if last or crossed(before, learner.step, config.eval_every):
-                    with watch.part("evaluate"):
-                        scalars |= learner.evaluate()
+    learner = kind(config)  # says what is wrong with the config before anything is written
+    world = learner.world
+    with ExitStack() as stack:
+        stack.callback(world.leave)
+        resume = False
+        if world.leads:
+            with _writing(run):
+                run.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(run))
+                resume = _prepare(config, run, overwrite)
+        resume = world.any(resume)
+        if resume:
+            learner.restore(run)
+        log = None
+        if world.leads:
+            with _writing(run):
+                if not resume:
+                    write_json(run / CONFIG, {"algorithm": kind.algorithm, **config.to_dict()})
+                log = stack.enter_context(Log(run, learner.step))
+        display = stack.enter_context(Display(config.total_steps, learner.step, quiet=not world.leads))
+        interrupted = stack.enter_context(_interruptible())
+        if resume:
+            display.line(f"going on with {run} at step {learner.step:,}")
+        start, first_step, watch = time.perf_counter(), learner.step, Stopwatch()
+        while learner.step < config.total_steps:
+            before, tick = learner.step, time.perf_counter()
+            scalars = learner.update(watch)
+            rate = (learner.step - before) / (time.perf_counter() - tick)
+            scalars["charts/SPS"] = rate
+            last = learner.step >= config.total_steps
+            broken_off = world.any(bool(interrupted))
+            late = world.any(seconds is not None and time.perf_counter() - start >= seconds)
+            stop = last or broken_off or late
+            evaluates = world.leads and (last or crossed(before, learner.step, config.eval_every))
+            if evaluates:
+                with watch.part("evaluate"):
+                    scalars |= learner.evaluate()
+                display.line(_evaluation_line(learner, rate, scalars["eval/mean"]))
+            scalars |= {f"time/{name}": share for name, share in watch.shares().items()}
+            with _writing(run):
+                if evaluates:
                     learner.save_best(run, scalars["eval/mean"])
-                    display.line(_evaluation_line(learner, rate, scalars["eval/mean"]))
-                scalars |= {f"time/{name}": share for name, share in watch.shares().items()}
-                log.write(learner.step, scalars)
+                if log is not None:
+                    scalars["time/seconds"] = log.seconds + time.perf_counter() - start
+                    log.write(learner.step, scalars)
                 if stop or crossed(before, learner.step, config.checkpoint_every):
                     learner.save(run)
-                points = learner.evaluation.get("points_per_hand", math.nan)
-                display.update(learner.step, rate, f"{points:+.2f} v {config.eval_against[0]}; {watch}")
-                if interrupted and not last:
-                    raise Interrupted(
-                        f"stopped at step {learner.step:,} of {config.total_steps:,}; the checkpoint is "
-                        f"{run / CHECKPOINT}, and the same command goes on from it"
-                    )
-                if out_of_time:
-                    break
-            took = time.perf_counter() - start
-            done = learner.step - first_step
-            if done:
-                display.line(f"{done:,} decisions in {took:,.0f} s ({done / took:,.0f} a second; {watch})")
-            else:
-                display.line(f"{run} has already reached its {config.total_steps:,} steps")
-    finally:
-        log.close()
+            points = learner.evaluation.get("points_per_hand", math.nan)
+            display.update(learner.step, rate, f"{points:+.2f} v {config.eval_against[0]}; {watch}")
+            if broken_off and not last:
+                raise Interrupted(
+                    f"stopped at step {learner.step:,} of {config.total_steps:,}; the checkpoint is "
+                    f"{run / CHECKPOINT}, and the same command goes on from it"
+                )
+            if late:
+                break
+        took = time.perf_counter() - start
+        done = learner.step - first_step
+        if done:
+            display.line(f"{done:,} decisions in {took:,.0f} s ({done / took:,.0f} a second; {watch})")
+        else:
+            display.line(f"{run} has already reached its {config.total_steps:,} steps")
     return Summary(run, learner.step, took, learner.evaluation)
+
+
+@contextmanager
+def _writing(run: Path) -> Iterator[None]:
+    """Says in one sentence that a run's folder cannot be written, and what is left."""
+    try:
+        yield
+    except OSError as error:
+        whole = os.path.exists(run / CHECKPOINT)
+        left = (
+            "the last checkpoint is whole, and the same command goes on from it" if whole else "there is no checkpoint"
+        )
+        raise TrainingError(f"cannot write {error.filename or run}: {error.strerror or error}; {left}") from None
 
 
 def _prepare(config: RunConfig, run: Path, overwrite: bool) -> bool:

@@ -76,6 +76,11 @@ def names() -> list[str]:
     return sorted(_FACTORIES)
 
 
+def scripted() -> list[str]:
+    """The names that `make` knows whole: players who need to be told nothing more."""
+    return [name for name in names() if name not in _RAW]
+
+
 def factory(name: str) -> Factory:
     """The class, or function, that `make` calls for this name; its docstring states the player's rule."""
     return _FACTORIES[name]

@@ -72,6 +72,7 @@ def play_match(
     forfeits: bool = False,
     progress: Callable[[int, int], None] | None = None,
     record: Callable[[Record], None] | None = None,
+    ended: Callable[[np.ndarray, Tables], None] | None = None,
 ) -> MatchResult:
     """Plays a duplicate match: see `play_games` for the arguments.
 
@@ -91,6 +92,7 @@ def play_match(
         forfeits=forfeits,
         progress=progress,
         record=record,
+        ended=ended,
     )
     return summarise(games, **identify(a, b, rules=rules, match=match, seed=seed, deals=deals))
 

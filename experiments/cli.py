@@ -9,7 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -54,10 +54,12 @@ commands:
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
   tournament      play every player against every other on the same deals; ratings and a report
+  sprt            play until it is decided whether one player is better than another
   play            play against a player yourself, at the terminal
   replay          show recorded hands and matches move by move
+  analyse         what a player would have played in a record, and what the moves played cost
   agents          list the players
-  exploit         how far players are from perfect play, exactly, on a small game
+  exploit         how much an opponent who knows a player wins from it: exact on small games, else at least
   rules           print the rules of a preset, or of your own
   docs            print the reference pages in docs/
   bench engine    measure decisions per second, side by side with other libraries
@@ -71,6 +73,7 @@ commands:
   ginrummy play bots/quick
   ginrummy match greedy random --deals 5 --records hands.txt
   ginrummy replay hands.txt --line 1
+  ginrummy analyse hands.txt --line 1 --agent gin-only
   ginrummy tournament greedy gin-only early-knock random --deals 10000 --workers 2
 
 An error is one line, and the exit status 2. With {TRACEBACK}=1 in the environment it comes with its traceback.
@@ -238,13 +241,20 @@ def _train(algorithm: str, words: list[str], about: str) -> None:
 
     from importlib import import_module
 
+    with _stoppable():
+        import_module(f"training.{algorithm}").train(wanted.config, wanted.run, overwrite=wanted.overwrite)
+    print(f"{wanted.run} is trained; next: ginrummy export {wanted.run} --out bots/{wanted.run.name}")
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ends the command with one line where a training run within was stopped."""
     from training.run import Interrupted
 
     try:
-        import_module(f"training.{algorithm}").train(wanted.config, wanted.run, overwrite=wanted.overwrite)
+        yield
     except Interrupted as stop:
         raise _Failure(str(stop), 130) from None
-    print(f"{wanted.run} is trained; next: ginrummy export {wanted.run} --out bots/{wanted.run.name}")
 
 
 def recipe_names(algorithm: str | None = None) -> list[str]:
@@ -428,6 +438,7 @@ def match(words: list[str]) -> None:
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
         records: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        luck: bool = False,
     ) -> dict[str, Any]:
         """Play two players against each other. Every deal is played twice, with the seats exchanged and the same deck.
 
@@ -446,6 +457,7 @@ def match(words: list[str]) -> None:
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
             records: Also write every game to this file, one line each (gin_env/record.py), for ginrummy replay.
+            luck: Also tell the result without the luck of the draws (experiments/luck.py).
         """
         return locals()
 
@@ -454,10 +466,12 @@ def match(words: list[str]) -> None:
     import agents
     from agents.match import play_match
     from experiments.files import writing
+    from experiments.luck import Luck, luck_line
     from experiments.report import print_incidents, print_match
     from experiments.workers import play_match_by
 
     how = {key: wanted[key] for key in ("deals", "seed", "rules", "match", "batch")}
+    luck = Luck.of_match(wanted["rules"], wanted["deals"]) if wanted["luck"] else None
     with ExitStack() as files, _games_bar() as progress:
         record = line = None
         if wanted["records"] is not None:
@@ -472,14 +486,19 @@ def match(words: list[str]) -> None:
         players: tuple[Any, ...] = ()
         if wanted["workers"] == 1:
             players = agents.make(wanted["a"]), agents.make(wanted["b"])
-            result = play_match(*players, **how, forfeits=True, progress=progress, record=record)
+            ended = None if luck is None else luck.ended
+            result = play_match(*players, **how, forfeits=True, progress=progress, record=record, ended=ended)
         else:
-            by = wanted["workers"]
-            result, counts = play_match_by(wanted["a"], wanted["b"], **how, workers=by, progress=progress, record=line)
+            by = {"workers": wanted["workers"], "progress": progress, "record": line, "luck": luck}
+            result, counts = play_match_by(wanted["a"], wanted["b"], **how, **by)
             if any(counts):
                 names = (result.a, result.b)
                 players = tuple(SimpleNamespace(name=n, incidents=c) for n, c in zip(names, counts, strict=True))
     told = result.to_json()
+    reduced = None
+    if luck is not None:
+        reduced = luck.reduce(result)
+        told["luck"] = reduced.to_json()
     if any(hasattr(player, "incidents") for player in players):
         told["incidents"] = {
             side: dict(getattr(player, "incidents", {})) for side, player in zip("ab", players, strict=True)
@@ -487,6 +506,8 @@ def match(words: list[str]) -> None:
 
     def show(console: "Console") -> None:
         print_match(result, console)
+        if reduced is not None:
+            console.print(luck_line(result, reduced), highlight=False, markup=False, soft_wrap=True)
         for player in players:
             print_incidents(player, console)
 
@@ -495,7 +516,14 @@ def match(words: list[str]) -> None:
 
 @contextmanager
 def _games_bar() -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, where that is a terminal; yields the callback of `play_match`."""
+    """The progress bar of games; yields the callback of `play_games`."""
+    with _bar("playing") as show:
+        yield lambda finished, games: show(finished, games, f"{finished:,} of {games:,} games")
+
+
+@contextmanager
+def _bar(doing: str) -> Iterator[Callable[[float, float, str], None]]:
+    """A progress bar on stderr, where that is a terminal; yields what moves it: how far, of how much, and a text."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -509,12 +537,75 @@ def _games_bar() -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("getting ready (the first time on a machine it compiles)", total=None, text="")
 
-        def progress(finished: int, games: int) -> None:
+        def show(done: float, total: float, text: str) -> None:
             speed = bar.tasks[0].speed
-            text = f"{finished:,} of {games:,} games" + (f", {speed:,.0f} a second" if speed else "")
-            bar.update(task, description="playing", completed=finished, total=games, text=text)
+            if speed and doing == "playing":
+                text += f", {speed:,.0f} a second"
+            bar.update(task, description=doing, completed=done, total=total, text=text)
 
-        yield progress
+        yield show
+
+
+# ------------------------------------------------------------------------------------------------------------- sprt
+
+
+def sprt(words: list[str]) -> None:
+    """Plays a sequential test."""
+    import tyro
+
+    def arguments(
+        a: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="A")],
+        b: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="B")],
+        null: float = 0.0,
+        margin: float = 0.5,
+        alpha: float = 0.05,
+        beta: float = 0.05,
+        max_deals: int = 100_000,
+        chunk: int = 100,
+        seed: int = 0,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        batch: int = 2048,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Play duplicate deals until it is decided whether player A is better than player B.
+
+        It takes about half the deals of a match of a fixed length with the same errors, and far fewer where the
+        difference is large. experiments/sprt.py tells the test.
+
+        Args:
+            a: The player in question, as for `ginrummy match`.
+            b: The other.
+            null: A is not better where it wins so many points a hand, or fewer.
+            margin: A is better where it wins so many points a hand, or more.
+            alpha: Probability of deciding "better" where it is not.
+            beta: Probability of deciding "not better" where it is.
+            max_deals: Deals after which to give up.
+            chunk: Deals between two looks at the result.
+            seed: Decides the decks and the players' random choices.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            batch: Games to play at once. It changes the speed, never the result.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "sprt", words)
+
+    import agents
+    from experiments.sprt import llr_bounds, print_sprt
+    from experiments.sprt import sprt as test
+
+    as_json, out = wanted.pop("json"), wanted.pop("out")
+    players = agents.make(wanted.pop("a")), agents.make(wanted.pop("b"))
+    with _bar("testing") as show:
+        low, high = llr_bounds(wanted["alpha"], wanted["beta"])
+
+        def progress(deals: int, llr: float) -> None:
+            show(deals, wanted["max_deals"], f"{deals:,} deals, {llr:+.2f} ({low:+.2f} to {high:+.2f})")
+
+        result = test(*players, **wanted, progress=progress)
+    _tell(result.to_json(), as_json, out, lambda console: print_sprt(result, console))
 
 
 # ------------------------------------------------------------------------------------------------------- tournament
@@ -708,27 +799,104 @@ def replay(words: list[str]) -> None:
     from rich.console import Console
 
     from experiments.replay import print_story, tell
-    from gin_env.record import RecordError, is_record, parse_record
 
     console = Console()
-    seats = (0, 1) if wanted["seat"] == "both" else (int(wanted["seat"]),)
-    name = "standard input" if wanted["file"] == "-" else wanted["file"]
-    shown = False
-    for number, text in enumerate(_lines(wanted["file"]), 1):
-        if not is_record(text) or wanted["line"] not in (None, number):
-            continue
-        try:
-            story = {"line": number} | tell(parse_record(text), seats)
-        except RecordError as error:
-            raise _Failure(f"{name}, line {number}: {error}") from None
+    for number, record in _records(wanted["file"], wanted["line"]):
+        with _blaming(wanted["file"], number):
+            story = {"line": number} | tell(record, _seats(wanted["seat"]))
         if wanted["json"]:
             print(json.dumps(story, allow_nan=False))
         else:
             print_story(story, console)
-        shown = True
+
+
+def analyse(words: list[str]) -> None:
+    """Looks at recorded moves again."""
+    import tyro
+
+    def arguments(
+        file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD")],
+        agent: Annotated[str, tyro.conf.arg(metavar="AGENT")],
+        seat: Literal["both", "0", "1"] = "both",
+        line: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+        worlds: int = 400,
+        candidates: int = 5,
+        seed: int = 0,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Say of recorded moves what a player would have played, and how many points those played cost.
+
+        The hand is played out from each decision, by the move played, by the player's and by a few others, in worlds
+        that the seat could not tell from the real one (experiments/analyse.py).
+
+        Args:
+            file: A file of records, as for `ginrummy replay`, or - for the standard input.
+            agent: Who judges: a player that `ginrummy agents` lists, or the folder of an exported bot.
+            seat: Whose decisions.
+            line: Only the record on this line of the file, counted from 1.
+            worlds: Worlds for each decision; four times as many halve the intervals.
+            candidates: Most moves that are compared at each decision.
+            seed: Decides the worlds and the player's random choices.
+            json: Print one JSON object instead of the tables.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "analyse", words)
+
+    import agents
+    from experiments.analyse import analyse as look_again
+    from experiments.analyse import print_analysis
+
+    player = agents.make(wanted["agent"])
+    options = {name: wanted[name] for name in ("worlds", "candidates", "seed")}
+    stories = []
+    for number, record in _records(wanted["file"], wanted["line"]):
+        with _blaming(wanted["file"], number):
+            story = look_again(record, player, seats=_seats(wanted["seat"]), **options)
+        stories.append({"line": number} | story)
+
+    def show(console: "Console") -> None:
+        for story in stories:
+            print_analysis(story, player.name, console)
+
+    _tell({"agent": player.name} | options | {"records": stories}, wanted["json"], wanted["out"], show)
+
+
+def _seats(seat: str) -> tuple[int, ...]:
+    return (0, 1) if seat == "both" else (int(seat),)
+
+
+def _records(file: str, line: int | None) -> Iterator[tuple[int, "Record"]]:
+    """Yields the records of a file, or the one on a line, with the numbers of their lines; at least one."""
+    from gin_env.record import is_record, parse_record
+
+    shown = False
+    for number, text in enumerate(_lines(file), 1):
+        if is_record(text) and line in (None, number):
+            with _blaming(file, number):
+                record = parse_record(text)
+            yield number, record
+            shown = True
     if not shown:
-        where = "" if wanted["line"] is None else f" on line {wanted['line']}"
-        raise _Failure(f"{name}: there is no record{where}")
+        where = "" if line is None else f" on line {line}"
+        raise _Failure(f"{_name(file)}: there is no record{where}")
+
+
+@contextmanager
+def _blaming(file: str, line: int) -> Iterator[None]:
+    """Says where the record is that something is wrong with."""
+    from gin_env.record import RecordError
+
+    try:
+        yield
+    except RecordError as error:
+        raise _Failure(f"{_name(file)}, line {line}: {error}") from None
+
+
+def _name(file: str) -> str:
+    return "standard input" if file == "-" else file
 
 
 def _lines(file: str) -> Iterator[str]:
@@ -769,21 +937,41 @@ def exploit(words: list[str]) -> None:
 
     def arguments(
         agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT...")],
-        rules: Annotated[str, tyro.conf.arg(metavar="MINIATURE")] = "small",
-        method: Literal["auto", "lp", "cfr"] = "auto",
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        method: Literal["auto", "train", "lp", "cfr"] = "auto",
+        steps: int | None = None,
+        minutes: float | None = None,
+        seeds: tuple[int, ...] = (1,),
+        deals: int = 10_000,
+        recipe: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = "exploit",
+        run: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs/exploit"),
+        overwrite: bool = False,
         samples: int = 256,
         seed: int = 0,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     ) -> dict[str, Any]:
-        """Solve a small game, and say how much an opponent who knows how a player plays wins from it.
+        """Say how much an opponent who knows how a player plays wins from it.
+
+        A small game (--rules small) is solved, and the answer exact. On the full game responders are trained against
+        the player, and the answer is what the best of them and of the scripted players wins: a lower bound. Ctrl-C
+        leaves a checkpoint, from which the same command goes on.
 
         Args:
             agents: Players, as `ginrummy agents` lists them, or folders of exported bots.
-            rules: tiny, small, layoffs or sets; or rules of your own, as "preset:field=value,...".
-            method: How to solve the game: "lp" is exact and needs scipy, "cfr" comes close in less memory.
-            samples: Choices to watch at each decision, of players that do not tell their probabilities.
-            seed: Of the players' random choices.
+            rules: A preset, alone or with changes, or a TOML file; small games: tiny, small, layoffs or sets, or rules
+                of your own, as "preset:field=value,...".
+            method: "auto" solves games of fewer than 52 cards and trains on others; "train" trains; "lp" is exact and
+                needs scipy; "cfr" comes close in less memory.
+            steps: Trained: decisions of each responder; by default the recipe's. 0 tries scripted players only.
+            minutes: Trained: time for each responder in this call.
+            seeds: Trained: a responder for each.
+            deals: Trained: deals against the best responder; a fifth of them more to choose it.
+            recipe: Trained: how, as for `ginrummy train ppo`.
+            run: Trained: folder of the runs.
+            overwrite: Trained: start afresh.
+            samples: Solved: choices to watch at each decision, of players that do not tell their probabilities.
+            seed: Of the players' random choices and, where responders play, of the deals.
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
         """
@@ -791,17 +979,38 @@ def exploit(words: list[str]) -> None:
 
     wanted = _tyro(arguments, "exploit", words)
 
-    from experiments.exploit import exploit_report, exploit_table
+    from experiments.miniature import as_miniature
 
-    result = exploit_report(
-        wanted["agents"],
-        wanted["rules"],
-        samples=wanted["samples"],
-        seed=wanted["seed"],
-        method=wanted["method"],
-        progress=lambda line: print(line, file=sys.stderr),
-    )
-    _tell(result, wanted["json"], wanted["out"], lambda console: console.print(exploit_table(result)))
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    rules = as_miniature(wanted["rules"])
+    method = wanted["method"]
+    if method in ("lp", "cfr") or (method == "auto" and rules.deck_size < 52):
+        from experiments.exploit import exploit_report, exploit_table
+
+        options = {name: wanted[name] for name in ("samples", "seed", "method")}
+        solved = exploit_report(wanted["agents"], rules, **options, progress=say)
+        _tell(solved, wanted["json"], wanted["out"], lambda console: console.print(exploit_table(solved)))
+        return
+
+    from experiments.responders import respond_line, respond_report, respond_table
+
+    options = {name: wanted[name] for name in ("steps", "seeds", "overwrite", "deals", "seed")}
+    seconds = None if wanted["minutes"] is None else 60 * wanted["minutes"]
+    path = find_recipe(wanted["recipe"])
+    # Scripted responders do without torch.
+    with nullcontext() if wanted["steps"] == 0 else _stoppable():
+        result = respond_report(
+            wanted["agents"], rules, **options, recipe=path, folder=wanted["run"], seconds=seconds, progress=say
+        )
+
+    def show(console: "Console") -> None:
+        for one in result["agents"]:
+            console.print(respond_table(one, result["rules"]["text"]))
+            console.print(respond_line(one), style="bold", highlight=False, markup=False, soft_wrap=True)
+
+    _tell(result, wanted["json"], wanted["out"], show)
 
 
 def rules(words: list[str]) -> None:
@@ -1013,24 +1222,13 @@ def fuzz(words: list[str]) -> None:
 
 @contextmanager
 def _time_bar(seconds: float) -> Iterator[Callable[["FuzzResult"], None]]:
-    """A progress bar on stderr, where that is a terminal; yields the callback of `experiments.fuzz.fuzz`."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[text]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("getting ready (the first time on a machine it compiles)", total=None, text="")
+    """The progress bar of a time; yields the callback of `experiments.fuzz.fuzz`."""
+    with _bar("fuzzing") as show:
 
         def progress(result: "FuzzResult") -> None:
             rate = f"{result.hands_per_second:,.0f} hands a second"
             text = f"{result.report.hands:,} hands, {result.rule_sets:,} rule sets, {rate}"
-            bar.update(task, description="fuzzing", completed=min(result.seconds, seconds), total=seconds, text=text)
+            show(min(result.seconds, seconds), seconds, text)
 
         yield progress
 
@@ -1057,9 +1255,11 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "ablate": ablate,
     "export": export,
     "match": match,
+    "sprt": sprt,
     "tournament": tournament,
     "play": play,
     "replay": replay,
+    "analyse": analyse,
     "agents": list_agents,
     "exploit": exploit,
     "rules": rules,

@@ -23,6 +23,7 @@ from typing import Any
 import agents
 from agents.base import Agent
 from agents.match import Games, MatchResult, check_match, identify, play_games, summarise
+from experiments.luck import Luck
 from gin_env.rules import Rules
 
 # Deals in a piece: a tenth of a second for scripted players, some minutes for one that thinks for 50 ms.
@@ -57,6 +58,7 @@ class Piece:
         seed: Of the deals and the players' choices.
         batch: Most games to play at once.
         records: Whether to write down every game.
+        luck: Whether to measure the luck of the draws.
         source: `source_stamp` of the process that wants it. Another source may play otherwise, and is refused.
     """
 
@@ -69,6 +71,7 @@ class Piece:
     seed: int
     batch: int
     records: bool = False
+    luck: bool = False
     source: str = field(default_factory=source_stamp)
 
 
@@ -80,11 +83,13 @@ class Played:
         games: Its games.
         incidents: What went wrong with a and b, how often, if they count that (`agents.external`).
         lines: The record of each game as a line, if they were wanted.
+        luck: Of the draws, if it was wanted.
     """
 
     games: Games
     incidents: tuple[Counter[str], Counter[str]]
     lines: tuple[str, ...] = ()
+    luck: Luck | None = None
 
 
 class WorkerError(ValueError):
@@ -147,6 +152,7 @@ def play_piece(piece: Piece, players: Players | None = None) -> Played:
         raise WorkerError(f"a worker has other sources of gin_env and agents ({source_stamp()}, not {piece.source})")
     players = _players if players is None else players
     lines: list[str] = []
+    luck = Luck(piece.rules, piece.deals, piece.first) if piece.luck else None
     with players:
         a, b = players.get(piece.a), players.get(piece.b, int(piece.a == piece.b))
         games = play_games(
@@ -160,9 +166,10 @@ def play_piece(piece: Piece, players: Players | None = None) -> Played:
             batch=piece.batch,
             forfeits=True,
             record=(lambda one: lines.append(one.line())) if piece.records else None,
+            ended=None if luck is None else luck.ended,
         )
         incidents = Counter(getattr(a, "incidents", {})), Counter(getattr(b, "incidents", {}))
-    return Played(games, incidents, tuple(lines))
+    return Played(games, incidents, tuple(lines), luck)
 
 
 def play_pieces(
@@ -288,6 +295,7 @@ def play_match_by(
     piece: int = PIECE,
     progress: Callable[[int, int], None] | None = None,
     record: Callable[[str], None] | None = None,
+    luck: Luck | None = None,
 ) -> tuple[MatchResult, tuple[Counter[str], Counter[str]]]:
     """Plays a duplicate match in pieces; the result is that of `agents.match.play_match` with forfeits.
 
@@ -304,6 +312,7 @@ def play_match_by(
         piece: Deals in a piece.
         progress: Called with the number of games that are over and of all games, whenever a piece is over.
         record: Called with the record of each game as a line, in the order of the deals.
+        luck: Measures the luck of the draws of all deals.
 
     Returns:
         The result, and what went wrong with a and b, how often, if they count that.
@@ -323,6 +332,8 @@ def play_match_by(
         parts.append(played.games)
         for count, more in zip(incidents, played.incidents, strict=True):
             count.update(more)
+        if luck is not None and played.luck is not None:
+            luck.put(played.luck)
         finished += 2 * one.deals
         if progress is not None:
             progress(finished, 2 * deals)
@@ -338,7 +349,7 @@ def play_match_by(
     with Players() as players:
         known = identify(players.get(a), players.get(b), rules=rules, match=match, seed=seed, deals=deals)
     wanted = (
-        Piece(a, b, first, number, rules, match, seed, batch, record is not None)
+        Piece(a, b, first, number, rules, match, seed, batch, record is not None, luck is not None)
         for first, number in pieces(piece, 0, deals)
     )
     play_pieces(wanted, done, workers=workers, ray=ray)

@@ -165,9 +165,9 @@ class Trainer(Player):
         return {"optimizer": self.optimizer}
 
 
-def train(config: PPOConfig, folder: Path | str, *, overwrite: bool = False) -> Summary:
+def train(config: PPOConfig, folder: Path | str, *, overwrite: bool = False, seconds: float | None = None) -> Summary:
     """Trains by PPO: see `training.run.train`."""
-    return run.train(Trainer, config, folder, overwrite=overwrite)
+    return run.train(Trainer, config, folder, overwrite=overwrite, seconds=seconds)
 
 
 __all__ = ["Interrupted", "Summary", "Trainer", "TrainingError", "train"]

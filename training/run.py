@@ -281,7 +281,14 @@ class Summary:
     evaluation: dict[str, float]
 
 
-def train(kind: type[Learner], config: RunConfig, run: Path | str, *, overwrite: bool = False) -> Summary:
+def train(
+    kind: type[Learner],
+    config: RunConfig,
+    run: Path | str,
+    *,
+    overwrite: bool = False,
+    seconds: float | None = None,
+) -> Summary:
     """Trains to ``config.total_steps``, from the run's checkpoint where there is one.
 
     Args:
@@ -289,6 +296,7 @@ def train(kind: type[Learner], config: RunConfig, run: Path | str, *, overwrite:
         config: What to train.
         run: The run's folder: config, checkpoints, metrics.
         overwrite: Whether to start afresh in a folder that holds a run.
+        seconds: Time after which this call leaves a checkpoint and returns; None for no limit.
 
     Raises:
         CheckpointError: If the folder holds another run, or a damaged one, or another process trains in it.
@@ -327,7 +335,9 @@ def train(kind: type[Learner], config: RunConfig, run: Path | str, *, overwrite:
             rate = (learner.step - before) / (time.perf_counter() - tick)
             scalars["charts/SPS"] = rate
             last = learner.step >= config.total_steps
-            stop = last or world.any(bool(interrupted))
+            broken_off = world.any(bool(interrupted))
+            late = world.any(seconds is not None and time.perf_counter() - start >= seconds)
+            stop = last or broken_off or late
             evaluates = world.leads and (last or crossed(before, learner.step, config.eval_every))
             if evaluates:
                 with watch.part("evaluate"):
@@ -344,18 +354,20 @@ def train(kind: type[Learner], config: RunConfig, run: Path | str, *, overwrite:
                     learner.save(run)
             points = learner.evaluation.get("points_per_hand", math.nan)
             display.update(learner.step, rate, f"{points:+.2f} v {config.eval_against[0]}; {watch}")
-            if stop and not last:
+            if broken_off and not last:
                 raise Interrupted(
                     f"stopped at step {learner.step:,} of {config.total_steps:,}; the checkpoint is "
                     f"{run / CHECKPOINT}, and the same command goes on from it"
                 )
-        seconds = time.perf_counter() - start
+            if late:
+                break
+        took = time.perf_counter() - start
         done = learner.step - first_step
         if done:
-            display.line(f"{done:,} decisions in {seconds:,.0f} s ({done / seconds:,.0f} a second; {watch})")
+            display.line(f"{done:,} decisions in {took:,.0f} s ({done / took:,.0f} a second; {watch})")
         else:
             display.line(f"{run} has already reached its {config.total_steps:,} steps")
-    return Summary(run, learner.step, seconds, learner.evaluation)
+    return Summary(run, learner.step, took, learner.evaluation)
 
 
 @contextmanager

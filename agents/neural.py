@@ -57,6 +57,7 @@ class CheckpointAgent(NeuralAgent):
     Args:
         path: The run's folder, whose last checkpoint counts, or a checkpoint file in it.
         sample: Whether to draw from the policy instead of taking its likeliest action (any number but 0).
+        any_rules: Whether it may play rules that it was not trained for (any number but 0).
 
     Attributes:
         rules: The rules it was trained for.
@@ -67,8 +68,9 @@ class CheckpointAgent(NeuralAgent):
         ValueError: If there is no checkpoint, or it is damaged or cannot be played.
     """
 
-    def __init__(self, path: str | Path, sample: int = 0) -> None:
+    def __init__(self, path: str | Path, sample: int = 0, any_rules: int = 0) -> None:
         path = Path(path)
+        self.any_rules = bool(any_rules)
         file = path / CHECKPOINT if path.is_dir() else path
         weights, header = _read_checkpoint(file)
         try:
@@ -84,9 +86,12 @@ class CheckpointAgent(NeuralAgent):
         super().__init__(network.eval(), f"{file.absolute().parent.name}@{step}", bool(sample))
 
     def _logits(self, view: View, mask: np.ndarray) -> np.ndarray:
-        difference = other_rules(self._record, view)
+        difference = "" if self.any_rules else other_rules(self._record, view)
         if difference:
-            raise ValueError(f"run {self.name} was trained for rules {self.rules.name!r} with {difference}")
+            raise ValueError(
+                f"run {self.name} was trained for rules {self.rules.name!r} with {difference}; with the option "
+                "any_rules=1 it plays all the same"
+            )
         return super()._logits(view, mask)
 
 

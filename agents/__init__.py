@@ -3,6 +3,7 @@
 from agents import baselines as _baselines  # these register their players  # noqa: F401
 from agents import lookahead as _lookahead  # noqa: F401
 from agents import peers as _peers  # noqa: F401
+from agents import strategist as _strategist  # noqa: F401
 from agents.base import Agent, make, names, register
 
 __all__ = ["Agent", "make", "names", "register"]

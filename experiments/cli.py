@@ -62,6 +62,7 @@ commands:
   exploit         how much an opponent who knows a player wins from it: exact on small games, else at least
   rules           print the rules of a preset, or of your own
   docs            print the reference pages in docs/
+  fit strategist  fit the weights of the player `strategist`, or measure what each of its terms is worth
   bench engine    measure decisions per second, side by side with other libraries
   bench train     measure how fast training is, side by side with sb3-contrib's
   fuzz            play random rules at random and check every invariant of the engine
@@ -388,6 +389,65 @@ def runs(words: list[str]) -> None:
         wanted["out"],
         lambda console: print_runs(found, against, console, compare=len(folders) > 1),
     )
+
+
+# -------------------------------------------------------------------------------------------------------------- fit
+
+
+def fit_strategist(words: list[str]) -> None:
+    """Fits the weights of `agents.strategist`."""
+    import tyro
+
+    def arguments(
+        generations: int = 250,
+        population: int = 24,
+        deals: int = 400,
+        seed: int = 20210,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        check_deals: int = 10_000,
+        ablate: bool = False,
+        overwrite: bool = False,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Fit the weights of the player `strategist` by playing (experiments/fit.py), and play the result on new deals.
+
+        Ctrl-C stops after the last full generation; the same command goes on from there. What the player plays by are
+        the constants in agents/strategist.py, which a fit does not change.
+
+        Args:
+            generations: How often the weights move.
+            population: Sets of weights that are tried in each generation.
+            deals: Deals of a generation against each opponent, each played twice.
+            seed: Of the deals and of the weights tried. The check is on the deals of the next seed.
+            rules: What to play: a preset, with or without changes, or a TOML file.
+            check_deals: Deals of the check, or of --ablate, against each opponent, each played twice.
+            ablate: Fit nothing: measure what each term is worth to the player, the points it loses without it.
+            overwrite: Replace a result that is there, and an unfinished fit beside it.
+            json: Print one JSON object instead of the table.
+            out: File of the result; by default strategist-fit.json in experiments/results, or strategist-terms.json.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "fit strategist", words)
+    ablate, overwrite, as_json, out = (wanted.pop(name) for name in ("ablate", "overwrite", "json", "out"))
+
+    from experiments import fit
+    from experiments.report import fit_table, terms_table
+
+    settings = fit.Settings(**wanted)
+    out = out or Path(__file__).parent / "results" / f"strategist-{'terms' if ablate else 'fit'}.json"
+    if ablate:
+        with _games_bar() as progress:
+            result = fit.ablate(settings, progress)
+        _tell(result, as_json, out, lambda console: console.print(terms_table(result)))
+        return
+    try:
+        with _games_bar() as progress:
+            result = fit.fit(settings, out, overwrite=overwrite, progress=progress)
+    except fit.Interrupted as stop:
+        raise _Failure(str(stop), 130) from None
+    _tell(result, as_json, None, lambda console: console.print(fit_table(result)))
 
 
 # ----------------------------------------------------------------------------------------------------------- export
@@ -1264,6 +1324,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "exploit": exploit,
     "rules": rules,
     "docs": docs,
+    "fit strategist": fit_strategist,
     "bench engine": bench_engine,
     "bench train": bench_train,
     "fuzz": fuzz,

@@ -1,7 +1,7 @@
 """Reports for people (sentences and rich tables) and for programs (JSON files)."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -224,6 +224,54 @@ def ablation_table(result: Mapping[str, Any]) -> Table:
             f"{sum(run['microseconds_per_decision'] for run in runs) / len(runs):.0f}",
         )
     return table
+
+
+def fit_table(result: Mapping[str, Any]) -> Table:
+    """Returns the table of `experiments.fit.fit`: the weights, and what they win on new deals."""
+    table = Table(
+        title=f"{result['generations']:,} generations of {result['population']:,}, seed {result['seed']}",
+        title_justify="left",
+        caption="\n".join(
+            f"against {name} {told['points_per_hand']:+.2f} points a hand (95 % interval {_ends(told['ci95'])})"
+            for name, told in result["check"]["against"].items()
+        )
+        + f"\non {result['check']['deals']:,} new deals, each played twice",
+        caption_justify="left",
+    )
+    table.add_column("term", no_wrap=True)
+    table.add_column("weight", justify="right")
+    for name, weight in result["weights"].items():
+        table.add_row(name, f"{weight:g}")
+    return table
+
+
+def terms_table(result: Mapping[str, Any]) -> Table:
+    """Returns the table of `experiments.fit.ablate`: what is lost without each term."""
+    table = Table(
+        title=f"points a hand lost, {result['deals']:,} deals played twice",
+        title_justify="left",
+        caption=f"mean: over {', '.join(result['opponents'])}; with its interval of 95 %",
+        caption_justify="left",
+    )
+    table.add_column("term", no_wrap=True)
+    against = list(next(iter(result["terms"].values()))["against"])
+    for name in ("weight", "set to", "mean", "", *against):
+        table.add_column(name, justify="right", no_wrap=not name)
+    for name, term in result["terms"].items():
+        lost = [term["against"][opponent]["points_per_hand"] for opponent in against]
+        table.add_row(
+            name,
+            f"{term['weight']:g}",
+            f"{term['set_to']:g}",
+            f"{term['lost']['points_per_hand']:+.2f}",
+            _ends(term["lost"]["ci95"]),
+            *(f"{value:+.2f}" for value in lost),
+        )
+    return table
+
+
+def _ends(interval: Sequence[float]) -> str:
+    return f"{interval[0]:+.2f} to {interval[1]:+.2f}"
 
 
 def _print_machine(bench: Mapping[str, Any], console: Console) -> None:

@@ -9,6 +9,7 @@ An agent sees views and masks, never tables. It acts for many tables at once:
 
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -50,6 +51,7 @@ class Agent(Protocol):
 Factory = Callable[..., Agent]
 _FACTORIES: dict[str, Factory] = {}
 _RAW: set[str] = set()
+CHECKPOINT = "checkpoint.safetensors"  # the file in the folder of a training run
 
 
 def register(name: str, *, raw: bool = False) -> Callable[[Factory], Factory]:
@@ -74,35 +76,71 @@ def names() -> list[str]:
     return sorted(_FACTORIES)
 
 
+def scripted() -> list[str]:
+    """The names that `make` knows whole: players who need to be told nothing more."""
+    return [name for name in names() if name not in _RAW]
+
+
+def factory(name: str) -> Factory:
+    """The class, or function, that `make` calls for this name; its docstring states the player's rule."""
+    return _FACTORIES[name]
+
+
 def describe(name: str) -> str:
     """The first line of what is written about a player that `make` knows by this name."""
     return (_FACTORIES[name].__doc__ or "").strip().partition("\n")[0]
 
 
 def make(spec: str) -> Agent:
-    """Returns an agent: ``"greedy"``, ``"greedy:knock=5"``, ``"path/to/bundle"`` or ``"path/to/bundle:sample=1"``.
+    """Returns an agent.
+
+    ``"greedy"``, or ``"greedy:knock=5"`` with options; the folder of an exported bundle (``"bots/quick"``); the folder
+    of a training run, whose last checkpoint plays, or one of its checkpoint files (``"runs/quick:sample=1"``); or a
+    program (``"external:python my_bot.py"``, see `agents.external`).
 
     Raises:
-        ValueError: If there is no such agent, or its options are wrong.
-        agents.bundle.BundleError: If the path is a bundle that cannot be played.
+        ValueError: If there is no such agent, or its options are wrong; or if it is a checkpoint that cannot be played.
+        agents.bundle.BundleError: If it is a bundle that cannot be played.
     """
     name, _, options = spec.partition(":")
     if name in _FACTORIES:
         if name in _RAW:
             return _FACTORIES[name](options)
-        try:
-            return _FACTORIES[name](**parse_options(spec, options))
-        except TypeError as error:
-            raise ValueError(f"agent {spec!r}: {error}") from None
-    for folder, given in ((spec, ""), (name, options)):
-        if Path(folder).is_dir():
-            from agents.bundle import BundleAgent
+        return _call(_FACTORIES[name], spec, options)
+    for path, given in ((Path(spec), ""), (Path(name), options)):
+        if path.is_dir() or (path.suffix == ".safetensors" and path.is_file()):
+            return _call(partial(_player_of(path), path), spec, given)
+    raise ValueError(
+        f"{spec!r} is no agent: expected {', '.join(names())}, or the folder of an exported bundle or a training run"
+    )
 
-            try:
-                return BundleAgent(folder, **parse_options(spec, given))
-            except TypeError as error:
-                raise ValueError(f"agent {spec!r}: {error}") from None
-    raise ValueError(f"{spec!r} is no agent: expected {', '.join(names())}, or the folder of an exported bundle")
+
+def _call(factory: Factory, spec: str, options: str) -> Agent:
+    try:
+        return factory(**parse_options(spec, options))
+    except TypeError as error:
+        raise ValueError(f"agent {spec!r}: {error}") from None
+
+
+def _player_of(path: Path) -> Factory:
+    """Returns what plays a folder or a checkpoint file."""
+    if path.is_dir() and not (path / CHECKPOINT).is_file():
+        from agents.bundle import CONFIG, POLICY, SUMS, BundleAgent
+
+        if (path / CONFIG).is_file() and not (path / SUMS).exists() and not (path / POLICY).exists():
+            raise ValueError(f"run {path} has no checkpoint yet: there is no {path / CHECKPOINT}")
+        return BundleAgent
+    try:
+        import safetensors  # noqa: F401  (it reads the file)
+
+        from agents.neural import CheckpointAgent
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "safetensors"):
+            raise
+        raise ValueError(
+            f"playing run {path} needs {error.name}; install it with: pip install 'gin-env[train]'"
+        ) from None
+    return CheckpointAgent
 
 
 def parse_options(spec: str, options: str) -> dict[str, Any]:

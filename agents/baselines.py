@@ -187,7 +187,7 @@ class GreedyAgent:
 
 @register("gin-only")
 def gin_only() -> GreedyAgent:
-    """Greedy that never knocks short of gin."""
+    """Greedy that never knocks short of gin: ``greedy:knock=0``."""
     agent = GreedyAgent(knock=0)
     agent.name = "gin-only"
     return agent
@@ -195,7 +195,10 @@ def gin_only() -> GreedyAgent:
 
 @register("early-knock")
 def early_knock() -> GreedyAgent:
-    """Greedy that knocks before its sixth draw and later only goes gin."""
+    """Greedy that knocks as soon as it may during its first five draws and later only goes gin.
+
+    It is ``greedy:knock=100,early_draws=5,late_knock=0``.
+    """
     agent = GreedyAgent(knock=100, early_draws=5, late_knock=0)
     agent.name = "early-knock"
     return agent

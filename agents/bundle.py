@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.base import gumbel
+from agents.base import gumbel, register
 from agents.laying import lay, policy
 from gin_env.actions import NUM_ACTIONS, action_name
 from gin_env.rules import Rules
@@ -134,15 +134,17 @@ class BundleAgent:
         folder: The bundle.
         sample: Whether to draw from the policy instead of taking its likeliest action (any number but 0).
         threads: Threads for onnxruntime.
+        any_rules: Whether it may play rules that it was not trained for (any number but 0).
 
     Attributes:
         rules: The rules it was trained for.
+        version: Says which bundle it is: a hash of its files.
 
     Raises:
         BundleError: If the bundle is damaged, made for other schemas, or does not reproduce its golden rows.
     """
 
-    def __init__(self, folder: str | Path, sample: int = 0, threads: int = 1) -> None:
+    def __init__(self, folder: str | Path, sample: int = 0, threads: int = 1, any_rules: int = 0) -> None:
         folder = Path(folder)
         config = read_config(folder)
         try:
@@ -151,9 +153,11 @@ class BundleAgent:
             raise BundleError(
                 f"playing bundle {folder} needs onnxruntime; install it with: pip install 'gin-env[onnx]'"
             ) from None
-        self._made_of = (folder.absolute(), sample, threads)
+        self._made_of = (folder.absolute(), sample, threads, any_rules)
         self.name = folder.name
+        self.version = "bundle " + hashlib.sha256((folder / SUMS).read_bytes()).hexdigest()[:12]
         self.sample = bool(sample)
+        self.any_rules = bool(any_rules)
         self.rules = Rules.from_dict(config["rules"])
         self._record = self.rules.record()
         options = onnxruntime.SessionOptions()
@@ -169,7 +173,7 @@ class BundleAgent:
             raise BundleError(f"bundle {folder}: {POLICY} cannot be loaded: {str(error).splitlines()[0]}") from None
         self._check_golden(folder)
 
-    def __reduce__(self) -> tuple[type["BundleAgent"], tuple[Path, int, int]]:
+    def __reduce__(self) -> tuple[type["BundleAgent"], tuple[Path, int, int, int]]:
         # onnxruntime's session cannot be pickled: a copy reads the bundle again, which must still lie there.
         return type(self), self._made_of
 
@@ -219,12 +223,46 @@ class BundleAgent:
         return self.evaluate(observation, np.ascontiguousarray(mask[:, :NUM_ACTIONS], dtype=np.int8))[0]
 
     def _check_rules(self, view: View) -> None:
-        theirs, ours = self._record[0], view["rules"][0]
-        if theirs == ours:
-            return
-        for field in theirs.dtype.names:
-            if field not in FREE_RULES and theirs[field] != ours[field]:
-                raise BundleError(
-                    f"bundle {self.name} was trained for rules {self.rules.name!r} with {field}={theirs[field]}, "
-                    f"and this table plays {field}={ours[field]}"
-                )
+        difference = "" if self.any_rules else other_rules(self._record[0], view)
+        if difference:
+            raise BundleError(
+                f"bundle {self.name} was trained for rules {self.rules.name!r} with {difference}; with the option "
+                "any_rules=1 it plays all the same"
+            )
+
+
+def other_rules(record: np.void, view: View) -> str:
+    """Says where a table's rules differ from those that a policy was trained for, apart from `FREE_RULES`.
+
+    Args:
+        record: A row of `gin_env.rules.RULES_DTYPE`, of the policy.
+        view: (N,) of tables that all play the same rules.
+
+    Returns:
+        The first difference, for the end of a sentence; "" if there is none.
+    """
+    if not view.size or record == view["rules"][0]:
+        return ""
+    ours = view["rules"][0]
+    for field in record.dtype.names or ():
+        if field not in FREE_RULES and record[field] != ours[field]:
+            return f"{field}={record[field]}, and this table plays {field}={ours[field]}"
+    return ""
+
+
+PRETRAINED = Path(__file__).parent / "pretrained"
+
+
+@register("best")
+def best(sample: int = 0, threads: int = 1, any_rules: int = 1) -> BundleAgent:
+    """The strongest player that comes with this library: a network, trained by self-play and against scripted players.
+
+    It plays the likeliest action of its policy, by onnxruntime. It has learned single hands under the rules cardpuzzle
+    and matches under eaai. The card of the bundle, agents/pretrained/best, says how it was trained and how it fares.
+
+    Args:
+        sample: Whether to draw from its policy instead of taking the likeliest action (any number but 0).
+        threads: Threads for onnxruntime.
+        any_rules: Whether it may play rules that it was not trained for (any number but 0).
+    """
+    return BundleAgent(PRETRAINED / "best", sample, threads, any_rules)

@@ -12,148 +12,52 @@ makes no random choices score exactly zero in every pair.
 
 import hashlib
 import importlib.metadata
-import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import numpy as np
 
 from agents.base import Agent
+from agents.result import HAND_COUNTS, SIDE_COUNTS, Behaviour, Games, MatchResult, Speed, pair_interval, summarise
 from gin_env import engine
 from gin_env.actions import DRAW, TAKE, action_name
-from gin_env.record import Record, hand_record
+from gin_env.engine import EPISODE_ENDED, GOING_ON, HAND_ENDED, NO_ACTION
+from gin_env.melds import deadwood
+from gin_env.record import HandRecord, Record, hand_record
 from gin_env.rules import PRESETS, Rules, as_rules
 from gin_env.tables import BIG_GINNED, DEAD, GINNED, KNOCKED, NOBODY, TIED, TRUNCATED, UNDERCUT, Tables
 from gin_env.view import observe
 
+__all__ = [
+    "AGENT_STREAM",
+    "AgentError",
+    "Behaviour",
+    "Games",
+    "MatchResult",
+    "Speed",
+    "agent_version",
+    "check_match",
+    "deck_hash",
+    "identify",
+    "pair_interval",
+    "play_games",
+    "play_match",
+    "summarise",
+]
+
 # The agents' random stream of a seed. Far from the numbers of tables, whose hashes are the keys of the deals.
 AGENT_STREAM = 1 << 63
-# Decisions that the keys of one game leave room for; a hand has fewer than half of it (`gin_env.tables.MAX_MOVES`).
-GAME_DECISIONS = 1024
-NORMAL_95 = 1.959963984540054
+# Decisions that the keys of one hand leave room for; a hand has fewer than half of it (`gin_env.tables.MAX_MOVES`).
+HAND_DECISIONS = 1024
+HAND_SHIFT = np.uint64(44)  # where the number of the hand stands in the number of a key
+# Hands after which a match is drawn: two players who never knock would go on for ever.
+MAX_HANDS = 1000
+# Deals that are hashed at once.
+HASH_CHUNK = 4096
 
 
 class AgentError(ValueError):
     """An agent returned something that is no legal action."""
-
-
-@dataclass(frozen=True)
-class Behaviour:
-    """How one side played.
-
-    Attributes:
-        knock: Share of hands that it ended by a knock short of gin, those that were undercut included.
-        gin: Share of hands that it ended by gin.
-        big_gin: Share of hands that it ended by big gin.
-        undercut_made: Share of hands in which it undercut the other side's knock.
-        undercut_suffered: Share of hands in which its own knock was undercut.
-        knock_deadwood: Mean deadwood when it knocked short of gin, points; None if it never did.
-        turns: Its own draws per hand.
-        takes: Share of its draws that were taken from the discard pile; None if it never drew.
-    """
-
-    knock: float
-    gin: float
-    big_gin: float
-    undercut_made: float
-    undercut_suffered: float
-    knock_deadwood: float | None
-    turns: float
-    takes: float | None
-
-
-@dataclass(frozen=True)
-class Speed:
-    """How fast one side chose its actions, the engine's time left out.
-
-    Attributes:
-        decisions: Number of decisions.
-        per_second: Decisions per second; None if it was called only once. The first call is not timed, for it may
-            compile or load.
-        milliseconds: Time of one decision, milliseconds; None likewise.
-    """
-
-    decisions: int
-    per_second: float | None
-    milliseconds: float | None
-
-
-@dataclass(frozen=True)
-class MatchResult:
-    """The result of a match, from side ``a``'s point of view.
-
-    Attributes:
-        a: Name of the one agent.
-        b: Name of the other.
-        versions: Of a and b: their own ``version`` where they have one, otherwise that of gin-env.
-        rules: Name of the rules, and what differs from the preset of that name.
-        fingerprint: Of the rules (`gin_env.Rules.fingerprint`).
-        seed: Of the deals and the agents' random choices.
-        deals: Number of deals, each played twice.
-        deck_hash: SHA-256 over all deals in order: of each, one byte for the dealer and one for each card of the deck.
-        points_per_hand: Points that a wins per hand; negative if it loses.
-        ci95: Interval of 95 % confidence for ``points_per_hand``, from the deals' means (the two games of a deal give
-            one number) by the normal approximation; infinite for a single deal.
-        hands_won: Hands that a won.
-        hands_lost: Hands that b won.
-        hands_drawn: Hands that nobody won.
-        as_non_dealer: Points per hand that a won as the non-dealer, who plays first.
-        as_dealer: Points per hand that a won as the dealer.
-        dead: Share of hands that ended because the stock ran out.
-        truncated: Share of hands that ended at the cap on draws.
-        tied: Share of hands that ended in a tie without points.
-        behaviour: Of a and b.
-        speed: Of a and b. It is no part of comparisons between results.
-        games: (deals, 2) int32, the points that a won in each game: first in seat 0, then in seat 1. Neither printed
-            nor part of comparisons.
-    """
-
-    a: str
-    b: str
-    versions: tuple[str, str]
-    rules: str
-    fingerprint: str
-    seed: int
-    deals: int
-    deck_hash: str
-    points_per_hand: float
-    ci95: tuple[float, float]
-    hands_won: int
-    hands_lost: int
-    hands_drawn: int
-    as_non_dealer: float
-    as_dealer: float
-    dead: float
-    truncated: float
-    tied: float
-    behaviour: tuple[Behaviour, Behaviour]
-    speed: tuple[Speed, Speed] = field(compare=False)
-    games: np.ndarray = field(compare=False, repr=False)
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the result as plain values, everything but ``games``; the bounds of an infinite interval are None."""
-        sides = ("a", "b")
-        return {
-            "a": self.a,
-            "b": self.b,
-            "versions": dict(zip(sides, self.versions, strict=True)),
-            "rules": {"name": self.rules, "fingerprint": self.fingerprint},
-            "seed": self.seed,
-            "deals": self.deals,
-            "hands": 2 * self.deals,
-            "deck_hash": self.deck_hash,
-            "points_per_hand": self.points_per_hand,
-            "ci95": [bound if math.isfinite(bound) else None for bound in self.ci95],
-            "hands_won": self.hands_won,
-            "hands_lost": self.hands_lost,
-            "hands_drawn": self.hands_drawn,
-            "seats": {"non_dealer": self.as_non_dealer, "dealer": self.as_dealer},
-            "endings": {"dead": self.dead, "truncated": self.truncated, "tied": self.tied},
-            "behaviour": {side: asdict(part) for side, part in zip(sides, self.behaviour, strict=True)},
-            "speed": {side: asdict(part) for side, part in zip(sides, self.speed, strict=True)},
-        }
 
 
 def play_match(
@@ -163,56 +67,147 @@ def play_match(
     deals: int,
     seed: int = 0,
     rules: Rules | str = "cardpuzzle",
+    match: bool = False,
     batch: int = 2048,
+    forfeits: bool = False,
     progress: Callable[[int, int], None] | None = None,
     record: Callable[[Record], None] | None = None,
+    ended: Callable[[np.ndarray, Tables], None] | None = None,
 ) -> MatchResult:
-    """Plays a duplicate match of single hands.
-
-    Args:
-        a: The agent from whose side the result is told.
-        b: The other agent.
-        deals: Number of deals, each played twice.
-        seed: Decides all decks, and all keys of the agents.
-        rules: Rules, or text that names them (`gin_env.rules.as_rules`).
-        batch: Most games to play at once. It changes the speed, never the result.
-        progress: Called with the number of games that are over and of all games, whenever some have ended.
-        record: Called with the record of each game, in the order of the deals; its comment says the number of the deal
-            and who had which seat. The result is the same without.
+    """Plays a duplicate match: see `play_games` for the arguments.
 
     Raises:
         ValueError: If an argument is out of range.
-        AgentError: If an agent plays an illegal action.
+        AgentError: If an agent plays an illegal action and ``forfeits`` is False.
+    """
+    rules = check_match(rules, match, deals, seed, batch)
+    games = play_games(
+        a,
+        b,
+        deals=deals,
+        seed=seed,
+        rules=rules,
+        match=match,
+        batch=batch,
+        forfeits=forfeits,
+        progress=progress,
+        record=record,
+        ended=ended,
+    )
+    return summarise(games, **identify(a, b, rules=rules, match=match, seed=seed, deals=deals))
+
+
+def check_match(rules: Rules | str, match: bool, deals: int, seed: int, batch: int = 1) -> Rules:
+    """Returns the rules, once it is sure that the arguments of a match can be played.
+
+    Raises:
+        ValueError: If one cannot.
     """
     rules = as_rules(rules)
     if deals < 1:
         raise ValueError(f"deals is {deals}; expected at least 1")
     if batch < 1:
         raise ValueError(f"batch is {batch}; expected at least 1 game")
+    engine.mix_keys(seed, np.zeros(1, dtype=np.uint64))  # raises if the seed is out of range
+    if match and rules.target is None:
+        raise ValueError(f"rules {rules.text!r} have no target: a match of one hand is played with match=False")
+    return rules
 
-    sides = (_Side(a), _Side(b))
+
+def identify(a: Agent, b: Agent, *, rules: Rules, match: bool, seed: int, deals: int) -> dict[str, object]:
+    """Returns the fields of `MatchResult` that say what was played by whom."""
+    return {
+        "a": a.name,
+        "b": b.name,
+        "versions": (agent_version(a), agent_version(b)),
+        "rules": rules.text if rules.name in PRESETS else rules.name,
+        "fingerprint": rules.fingerprint,
+        "match": match,
+        "seed": int(seed),
+        "deck_hash": deck_hash(rules, seed, deals),
+    }
+
+
+def deck_hash(rules: Rules, seed: int, deals: int, first: int = 0) -> str:
+    """SHA-256 over deals in order: of each, one byte for the dealer and one for each card of the deck.
+
+    Of matches it is that of their first hands; the rest follows from the same key.
+    """
+    digest = hashlib.sha256()
+    for start in range(first, first + deals, HASH_CHUNK):
+        tables = engine.new_tables(rules, min(HASH_CHUNK, first + deals - start), seed=seed, first=start)
+        digest.update(np.column_stack([tables["dealer"], tables["deck"][:, : rules.deck_size]]).tobytes())
+    return digest.hexdigest()
+
+
+def play_games(
+    a: Agent,
+    b: Agent,
+    *,
+    deals: int,
+    first: int = 0,
+    seed: int = 0,
+    rules: Rules | str = "cardpuzzle",
+    match: bool = False,
+    batch: int = 2048,
+    forfeits: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    record: Callable[[Record], None] | None = None,
+    ended: Callable[[np.ndarray, Tables], None] | None = None,
+) -> Games:
+    """Plays the games of some deals. Game 2d is deal d with a in seat 0, game 2d + 1 the same with a in seat 1.
+
+    A game is the same whatever else is played: the deals may be split among processes, and `Games.join` puts the parts
+    together.
+
+    An agent may have an attribute ``max_games``, the most games that it can play at once, and a method
+    ``follow(views, games, actions)``, which is told of everything that happens in its games whether or not it moves:
+    the views of its seat, the numbers of the games, and the action just played there by either seat (-1 where a hand
+    has just been dealt). What `Agent.act` sees are the rows of the same games, in the same order, where it is to move.
+
+    Args:
+        a: The agent from whose side the result is told.
+        b: The other agent.
+        deals: Number of deals, each played twice.
+        first: Number of the first deal.
+        seed: Decides all decks, and all keys of the agents.
+        rules: Rules, or text that names them (`gin_env.rules.as_rules`).
+        match: Whether a game is a match to the rules' target instead of one hand. After 1,000 hands it is drawn.
+        batch: Most games to play at once. It changes the speed, never the result.
+        forfeits: What happens if an agent plays an illegal action or raises an error. If true, it loses the game: the
+            hand as if the other had gone gin at that moment, in a match the match as well. Otherwise that is an error.
+        progress: Called with the number of games that are over and of all games, whenever some have ended.
+        record: Called with the record of each game, in the order of the deals; its comment says the number of the deal
+            and who had which seat. The result is the same without. A forfeited game has no record.
+        ended: Called with the numbers of games in which a hand has ended, and their tables, before the next is dealt.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        AgentError: If an agent plays an illegal action and ``forfeits`` is False.
+    """
+    rules = check_match(rules, match, deals, seed, batch)
+    sides = (_Side(a, 0, forfeits), _Side(b, 1, forfeits))
     root = int(engine.mix_keys(seed, np.array([AGENT_STREAM], dtype=np.uint64))[0])
-    games = 2 * deals  # game 2 * d is deal d with a in seat 0, game 2 * d + 1 the same with a in seat 1
-    book = _Book(games)
-    scribe = None if record is None else _Scribe(record, rules, (a.name, b.name))
-    decks = hashlib.sha256()
+    book = _Book(first, deals)
+    scribe = None if record is None else _Scribe(record, rules, match, (a.name, b.name), 2 * first)
+    batch = min(batch, *(getattr(agent, "max_games", batch) for agent in (a, b)))
+    start, stop = 2 * first, 2 * (first + deals)
 
-    def deal(first: int, stop: int) -> tuple[np.ndarray, Tables]:
-        numbers = np.arange(first, stop)
-        pairs = engine.new_tables(rules, (stop + 1) // 2 - first // 2, seed=seed, first=first // 2)
-        fresh = pairs.take(numbers // 2 - first // 2)  # an index on records is far slower
-        # Games are dealt in order, so that each deal is hashed once and in its place.
-        even = fresh[numbers % 2 == 0]
-        decks.update(np.column_stack([even["dealer"], even["deck"][:, : rules.deck_size]]).tobytes())
-        return numbers, fresh
+    def deal(low: int, high: int) -> tuple[np.ndarray, Tables]:
+        numbers = np.arange(low, high)
+        pairs = engine.new_tables(rules, (high + 1) // 2 - low // 2, seed=seed, first=low // 2, match=match)
+        return numbers, pairs.take(numbers // 2 - low // 2)  # an index on records is far slower
 
-    dealt = min(batch, games)
+    dealt = min(start + batch, stop)
     finished = 0
-    numbers, tables = deal(0, dealt)
+    numbers, tables = deal(start, dealt)
+    for side in sides:
+        side.follow(tables, numbers, np.full(numbers.size, NO_ACTION))
     while numbers.size:
         seat_of_a = numbers % 2
         views, masks = observe(tables), engine.legal(tables)
-        keys = engine.mix_keys(root, numbers * GAME_DECISIONS + tables["num_moves"])
+        places = numbers * HAND_DECISIONS + tables["num_moves"]
+        keys = engine.mix_keys(root, places.astype(np.uint64) + (tables["hand_number"].astype(np.uint64) << HAND_SHIFT))
         actions = np.empty(numbers.size, dtype=np.int64)
         a_moves = tables["mover"] == seat_of_a
         for side, moves in zip(sides, (a_moves, ~a_moves), strict=True):
@@ -220,78 +215,54 @@ def play_match(
             if rows.size:
                 actions[rows] = side.act(views.take(rows), masks[rows], keys[rows], numbers[rows])
         _, over = engine.step(tables, actions)
-        done = np.flatnonzero(over)
-        if not done.size:
+        for side in sides:
+            side.follow(tables, numbers, actions)
+        lost = np.flatnonzero(actions == NO_ACTION)
+        over[lost] = EPISODE_ENDED
+        rows = np.flatnonzero(over)
+        if not rows.size:
             continue
 
-        ended = tables.take(done)
-        book.enter(numbers[done], ended)
+        played = rows if not lost.size else rows[actions[rows] != NO_ACTION]
+        book.enter(numbers[played], tables.take(played))
+        for row in lost:
+            book.forfeit(int(numbers[row]), tables[row], rules, match)
+        if ended is not None:
+            ended(numbers[played], tables.take(played))
+        if match:
+            over[rows[book.hands_of(numbers[rows]) >= MAX_HANDS]] = EPISODE_ENDED
         if scribe is not None:
-            scribe.enter(numbers[done], ended)
+            scribe.enter(numbers, tables, over, lost)
+        going_on = np.flatnonzero(over == HAND_ENDED)
+        if going_on.size:
+            engine.deal(tables, going_on)
+        done = np.flatnonzero(over == EPISODE_ENDED)
+        if done.size:
+            book.finish(numbers[done], tables["match_winner"][done] if match else None)
         finished += done.size
-        if progress is not None:
-            progress(finished, games)
+        if progress is not None and done.size:
+            progress(finished, stop - start)
         # Refill the rows that came free, and drop those for which no game is left.
-        refill = min(done.size, games - dealt)
+        refill = min(done.size, stop - dealt)
         if refill:
             numbers[done[:refill]], tables[done[:refill]] = deal(dealt, dealt + refill)
             dealt += refill
+        fresh = np.concatenate([going_on, done[:refill]])
+        if fresh.size:
+            some = tables.take(fresh)
+            for side in sides:
+                side.follow(some, numbers[fresh], np.full(fresh.size, NO_ACTION))
         if refill < done.size:
             keep = np.delete(np.arange(numbers.size), done[refill:])
             numbers, tables = numbers[keep], tables.take(keep)
 
-    points = book.points.reshape(deals, 2)
-    mean, interval = pair_interval(points)
-    a_deals = book.a_deals
-    return MatchResult(
-        a=a.name,
-        b=b.name,
-        versions=(_version(a), _version(b)),
-        rules=rules.text if rules.name in PRESETS else rules.name,
-        fingerprint=rules.fingerprint,
-        seed=int(seed),
-        deals=deals,
-        deck_hash=decks.hexdigest(),
-        points_per_hand=mean,
-        ci95=interval,
-        hands_won=int((book.winner == 0).sum()),
-        hands_lost=int((book.winner == 1).sum()),
-        hands_drawn=int((book.winner == NOBODY).sum()),
-        # In each deal a is the dealer once.
-        as_non_dealer=int(book.points[~a_deals].sum()) / deals,
-        as_dealer=int(book.points[a_deals].sum()) / deals,
-        dead=float((book.ending == DEAD).mean()),
-        truncated=float((book.ending == TRUNCATED).mean()),
-        tied=float((book.ending == TIED).mean()),
-        behaviour=(book.behaviour(0, sides[0]), book.behaviour(1, sides[1])),
-        speed=(sides[0].speed(), sides[1].speed()),
-        games=points,
-    )
+    for number, side in enumerate(sides):
+        book.tell(number, side)
+    return book.games
 
 
-def pair_interval(points: np.ndarray) -> tuple[float, tuple[float, float]]:
-    """Returns the mean points per hand of a duplicate match and its interval of 95 % confidence.
-
-    The sums are exact, so that the same match told from the other side gives exactly the mirrored numbers.
-
-    Args:
-        points: (deals, 2) integers, the points won in both games of each deal.
-
-    Returns:
-        The mean, and the interval by the normal approximation over the deals' means (infinite for a single deal).
-    """
-    sums = points.astype(np.int64).sum(axis=1)
-    deals, total, squares = sums.size, int(sums.sum()), int((sums * sums).sum())
-    mean = total / (2 * deals)
-    if deals < 2:
-        return mean, (-math.inf, math.inf)
-    # The variance of a deal's mean, which is half the sum of its games.
-    variance = (deals * squares - total * total) / (4 * deals * (deals - 1))
-    half = NORMAL_95 * math.sqrt(variance / deals)
-    return mean, (mean - half, mean + half)
-
-
-def _version(agent: Agent) -> str:
+def agent_version(agent: Agent) -> str:
+    """Returns an agent's own ``version`` where it has one, otherwise that of gin-env."""
     version = getattr(agent, "version", None)
     if version is not None:
         return str(version)
@@ -304,29 +275,45 @@ def _version(agent: Agent) -> str:
 class _Side:
     """One agent in a match: calls it, checks what it plays, and counts."""
 
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
+    def __init__(self, agent: Agent, number: int, forfeits: bool) -> None:
+        self.agent, self.number, self.forfeits = agent, number, forfeits
         self.calls = self.decisions = self.timed = 0
         self.seconds = 0.0
         self.draws = self.takes = 0
+        self._follow = getattr(agent, "follow", None)
+
+    def follow(self, tables: Tables, numbers: np.ndarray, actions: np.ndarray) -> None:
+        """Tells the agent what was played, if it wants to know."""
+        if self._follow is not None and tables.size:
+            self._follow(observe(tables, (numbers % 2) ^ self.number), numbers, actions)
 
     def act(self, views: np.ndarray, masks: np.ndarray, keys: np.ndarray, games: np.ndarray) -> np.ndarray:
+        """Returns the agent's actions, NO_ACTION where it forfeits the game."""
         rows = views.size
         start = time.perf_counter()
-        actions = np.asarray(self.agent.act(views, masks.copy(), keys))
+        try:
+            actions = np.asarray(self.agent.act(views, masks.copy(), keys))
+        except Exception:
+            if not self.forfeits:
+                raise
+            return np.full(rows, NO_ACTION, dtype=np.int64)
         if self.calls:  # the first may compile
             self.seconds += time.perf_counter() - start
             self.timed += rows
         self.calls += 1
         self.decisions += rows
         if actions.shape != (rows,) or actions.dtype.kind not in "iu":
+            if self.forfeits:
+                return np.full(rows, NO_ACTION, dtype=np.int64)
             raise AgentError(
                 f"agent {self.agent.name!r} returned {actions.dtype} of shape {actions.shape}; "
                 f"expected integers of shape ({rows},)"
             )
         exists = (actions >= 0) & (actions < masks.shape[1])
         legal = exists & (masks[np.arange(rows), np.where(exists, actions, 0)] != 0)
-        if not legal.all():
+        if self.forfeits:
+            actions = np.where(legal, actions, NO_ACTION).astype(np.int64)
+        elif not legal.all():
             row = int(np.argmin(legal))
             played = action_name(int(actions[row])) if exists[row] else "an action that does not exist"
             allowed = ", ".join(action_name(int(action)) for action in np.flatnonzero(masks[row]))
@@ -338,74 +325,125 @@ class _Side:
         self.takes += int((actions == TAKE).sum())
         return actions
 
-    def speed(self) -> Speed:
-        if not self.timed or self.seconds == 0:
-            return Speed(self.decisions, None, None)
-        return Speed(self.decisions, self.timed / self.seconds, 1000 * self.seconds / self.timed)
-
 
 class _Scribe:
     """Hands on the record of each game, in the order of their numbers. It keeps those that ended before their turn."""
 
-    def __init__(self, record: Callable[[Record], None], rules: Rules, names: tuple[str, str]) -> None:
-        self.record = record
-        self.rules = rules
+    def __init__(
+        self, record: Callable[[Record], None], rules: Rules, match: bool, names: tuple[str, str], first: int
+    ) -> None:
+        self.record, self.rules, self.match = record, rules, match
         self.names = tuple(" ".join(name.split()) for name in names)
-        self.next = 0
-        self.waiting: dict[int, Record] = {}
+        self.next = first
+        self.running: dict[int, list[HandRecord]] = {}
+        self.waiting: dict[int, Record | None] = {}
 
-    def enter(self, numbers: np.ndarray, tables: Tables) -> None:
-        """Enters games whose hand has ended."""
-        for row, number in enumerate(numbers.tolist()):
-            deal, seat_of_a = divmod(number, 2)
-            first, second = self.names if seat_of_a == 0 else self.names[::-1]
-            comment = f"deal {deal}: seat 0 {first}, seat 1 {second}"
-            self.waiting[number] = Record(self.rules, False, (hand_record(tables, row),), comment)
+    def enter(self, numbers: np.ndarray, tables: Tables, over: np.ndarray, lost: np.ndarray) -> None:
+        """Enters hands that have ended, and games that are over."""
+        forfeited = set(lost.tolist())
+        for row in np.flatnonzero(over != GOING_ON).tolist():
+            number = int(numbers[row])
+            hands = self.running.setdefault(number, [])
+            if row not in forfeited:
+                hands.append(hand_record(tables, row))
+            if over[row] == EPISODE_ENDED:
+                del self.running[number]
+                deal, seat_of_a = divmod(number, 2)
+                first, second = self.names if seat_of_a == 0 else self.names[::-1]
+                comment = f"deal {deal}: seat 0 {first}, seat 1 {second}"
+                whole = row not in forfeited
+                self.waiting[number] = Record(self.rules, self.match, tuple(hands), comment) if whole else None
         while self.next in self.waiting:
-            self.record(self.waiting.pop(self.next))
+            one = self.waiting.pop(self.next)
+            if one is not None:
+                self.record(one)
             self.next += 1
 
 
 class _Book:
-    """What is kept of each game, by its number. Sides: 0 is a, 1 is b, NOBODY."""
+    """What is kept of the games, by their numbers. Sides: 0 is a, 1 is b, NOBODY."""
 
-    def __init__(self, games: int) -> None:
-        self.points = np.zeros(games, dtype=np.int32)  # won by a
-        self.winner = np.zeros(games, dtype=np.int8)  # side
-        self.a_deals = np.zeros(games, dtype=bool)
-        self.ending = np.zeros(games, dtype=np.int8)
-        self.knocker = np.zeros(games, dtype=np.int8)  # side
-        self.deadwood = np.zeros(games, dtype=np.int16)  # the knocker's
+    def __init__(self, first: int, deals: int) -> None:
+        self.games = Games.empty(first, deals)
+        self.start = 2 * first
+        # The same memory, a row for each game.
+        self.points, self.hands, self.won = (
+            array.reshape(-1) for array in (self.games.points, self.games.hands, self.games.won)
+        )
+
+    def count(self, side: int, **counts: int) -> None:
+        """Adds to what is counted of a side."""
+        for name, number in counts.items():
+            self.games.sides[side, SIDE_COUNTS.index(name)] += number
+
+    def count_hands(self, **counts: int) -> None:
+        """Adds to what is counted of all hands."""
+        for name, number in counts.items():
+            self.games.counts[HAND_COUNTS.index(name)] += number
 
     def enter(self, numbers: np.ndarray, tables: Tables) -> None:
-        """Enters games whose hand has ended."""
+        """Enters hands that have ended, at most one of each game."""
         seat_of_a = numbers % 2
 
         def side(seats: np.ndarray) -> np.ndarray:
             return np.where(seats == NOBODY, NOBODY, seats ^ seat_of_a)
 
-        winner = side(tables["winner"])
-        sign = np.where(winner == NOBODY, 0, 1 - 2 * winner)
-        self.points[numbers] = sign * tables["points"]
-        self.winner[numbers] = winner
-        self.a_deals[numbers] = tables["dealer"] == seat_of_a
-        self.ending[numbers] = tables["ending"]
-        self.knocker[numbers] = side(tables["knocker"])
-        self.deadwood[numbers] = tables["deadwood"][np.arange(tables.size), np.maximum(tables["knocker"], 0)]
-
-    def behaviour(self, number: int, side: _Side) -> Behaviour:
-        """Sums up how a side (0 or 1) played."""
-        mine, theirs = self.knocker == number, self.knocker == 1 - number
-        undercut = self.ending == UNDERCUT
-        knocked = mine & np.isin(self.ending, (KNOCKED, UNDERCUT, TIED))
-        drawn = side.draws + side.takes
-        return Behaviour(
-            knock=float(knocked.mean()),
-            gin=float((mine & (self.ending == GINNED)).mean()),
-            big_gin=float((mine & (self.ending == BIG_GINNED)).mean()),
-            undercut_made=float((theirs & undercut).mean()),
-            undercut_suffered=float((mine & undercut).mean()),
-            knock_deadwood=float(self.deadwood[knocked].mean()) if knocked.any() else None,
-            turns=drawn / self.ending.size,
-            takes=side.takes / drawn if drawn else None,
+        winner, knocker, ending = side(tables["winner"]), side(tables["knocker"]), tables["ending"]
+        points = np.where(winner == NOBODY, 0, 1 - 2 * winner) * tables["points"]
+        self.points[numbers - self.start] += points
+        self.hands[numbers - self.start] += 1
+        a_deals = tables["dealer"] == seat_of_a
+        self.count_hands(
+            hands=numbers.size,
+            dead=(ending == DEAD).sum(),
+            truncated=(ending == TRUNCATED).sum(),
+            tied=(ending == TIED).sum(),
+            a_deals=a_deals.sum(),
+            a_dealer_points=points[a_deals].sum(),
         )
+        left = tables["deadwood"][np.arange(tables.size), np.maximum(tables["knocker"], 0)]
+        for number in (0, 1):
+            mine = knocker == number
+            knocked = mine & np.isin(ending, (KNOCKED, UNDERCUT, TIED))
+            self.count(
+                number,
+                won=(winner == number).sum(),
+                knocks=knocked.sum(),
+                gins=(mine & (ending == GINNED)).sum(),
+                big_gins=(mine & (ending == BIG_GINNED)).sum(),
+                undercuts=(mine & (ending == UNDERCUT)).sum(),
+                knock_deadwood=left[knocked].sum(),
+            )
+
+    def hands_of(self, numbers: np.ndarray) -> np.ndarray:
+        """Hands that have ended in some games so far."""
+        return self.hands[numbers - self.start]
+
+    def finish(self, numbers: np.ndarray, match_winner: np.ndarray | None) -> None:
+        """Enters who won games that are over: the winner of the match, or of the hand. Forfeits stand."""
+        places = numbers - self.start
+        if match_winner is None:
+            won = np.sign(self.points[places]) + 1
+        else:
+            won = np.where(match_winner == NOBODY, 1, 2 * (match_winner == numbers % 2))
+        self.won[places] = np.where(self.won[places] == 1, won, self.won[places])
+
+    def forfeit(self, number: int, table: np.void, rules: Rules, match: bool) -> None:
+        """Enters a game that the mover has lost by a forfeit."""
+        seat_of_a = number % 2
+        side = int(table["mover"]) ^ seat_of_a
+        hand = table["hands"][table["mover"]]
+        lost = rules.gin_bonus + int(deadwood(np.array([hand], dtype=np.uint64))[0])
+        points = lost if side == 1 else -lost
+        self.points[number - self.start] += points
+        self.hands[number - self.start] += 1
+        self.won[number - self.start] = 2 * side
+        a_deals = int(table["dealer"]) == seat_of_a
+        self.count_hands(hands=1, a_deals=int(a_deals), a_dealer_points=points if a_deals else 0)
+        self.count(side, forfeits=1)
+        self.count(1 - side, won=1)
+
+    def tell(self, number: int, side: _Side) -> None:
+        """Enters what a side itself has counted."""
+        self.count(number, draws=side.draws, takes=side.takes, decisions=side.decisions, timed=side.timed)
+        self.games.seconds[number] = side.seconds

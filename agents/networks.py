@@ -20,42 +20,127 @@ from gin_env.view import NUM_PLANES, NUM_SCALARS, OBSERVATION_SIZE, PLANE, SCALA
 # Stands for "never" in a softmax. Finite, so that 0 times it is 0 and not NaN, and inside the range of float16.
 MASKED = -30_000.0
 
+# What a critic sees beyond the observation: the opponent's hand; the stock, 1 for its top card, less for those below.
+NUM_HIDDEN_PLANES = 2
+HIDDEN_SIZE = NUM_HIDDEN_PLANES * NUM_CARDS
+
 
 def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
     """Returns the logits with `MASKED` in place of illegal actions. Both (N, 108); mask any number or bool type."""
     return logits.masked_fill(mask == 0, MASKED)
 
 
-class SuitNet(nn.Module):
-    """One token for each suit, weights shared: renaming the suits of a position renames the answer.
+WINDOW = 7  # ranks that the card head sees around a card, its own in the middle
 
-    The game is the same under all 24 permutations of the suits, and so is this network, exactly. Each suit's token
-    reads its own planes, the mean of all suits' planes and the scalars; twice it mixes in the mean over the tokens. A
-    suit's token emits the logits of its 13 discards and 13 knocks; the other four actions and the value read the mean.
+
+class SuitTrunk(nn.Module):
+    """One token for each suit, weights shared: what renames the suits of a position renames the tokens.
+
+    Each suit's token reads its own planes, the mean of all suits' planes and the scalars; then, in each layer, it mixes
+    in the mean over the tokens.
+
+    Args:
+        planes: Planes of 52 numbers.
+        scalars: Numbers beside them.
+        width: Units of each layer.
+        layers: Mixing layers after the first.
+    """
+
+    def __init__(self, planes: int, scalars: int, width: int, layers: int) -> None:
+        super().__init__()
+        self.suit_in = nn.Linear(planes * NUM_RANKS, width)
+        self.shared_in = nn.Linear(planes * NUM_RANKS + scalars, width, bias=False)
+        self.own = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
+        self.mean = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(layers))
+        self.value_out = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
+        start_small(self.value_out[2])  # the value begins as zero
+
+    def tokens(self, suits: Tensor, scalars: Tensor) -> Tensor:
+        """Returns (N, 4, width) for planes by suit, (N, 4, planes * 13), and scalars (N, scalars)."""
+        shared = self.shared_in(torch.cat([suits.mean(dim=1), scalars], dim=1))
+        x = torch.relu(self.suit_in(suits) + shared.unsqueeze(1))
+        for own, mean in zip(self.own, self.mean, strict=True):
+            x = torch.relu(own(x) + mean(x.mean(dim=1)).unsqueeze(1))
+        return x
+
+
+def start_small(head: nn.Module) -> None:
+    """Lets a linear layer begin near zero."""
+    assert isinstance(head, nn.Linear)
+    nn.init.normal_(head.weight, std=0.01)
+    nn.init.zeros_(head.bias)
+
+
+def by_suit(planes: Tensor) -> Tensor:
+    """Reorders planes (N, P * 52) to one row for each suit: (N, 4, P * 13)."""
+    return planes.reshape(planes.shape[0], -1, NUM_SUITS, NUM_RANKS).transpose(1, 2).flatten(2)
+
+
+class SuitNet(SuitTrunk):
+    """A network that knows that suits are alike, and begins as arithmetic.
+
+    The game is the same under all 24 permutations of the suits, and so is this network, exactly. A suit's token emits
+    the logits of its 13 discards and 13 knocks; the other four actions and the value read the mean of the tokens.
 
     Args:
         width: Units of each layer.
         layers: Mixing layers after the first.
         knock_bias: Initial logit of a knock short of gin; below zero it waits for gin.
+        cards: Channels of a head that looks at the seven ranks around each card, of its suit and of all suits, with
+            weights shared by all cards; 0 leaves it out.
+        card_layers: Further layers of that head.
+        hand: Whether it also guesses the opponent's hand (`SuitNet.outputs`).
+        skip: Whether logits begin as arithmetic; without it they begin as noise, to compare with.
     """
 
-    def __init__(self, width: int = 64, layers: int = 2, knock_bias: float = -3.0) -> None:
-        super().__init__()
-        self.settings: dict[str, Any] = {"width": width, "layers": layers, "knock_bias": knock_bias}
-        plane_inputs = NUM_PLANES * NUM_RANKS
-        self.suit_in = nn.Linear(plane_inputs, width)
-        self.shared_in = nn.Linear(plane_inputs + NUM_SCALARS, width, bias=False)
-        self.own = nn.ModuleList(nn.Linear(width, width) for _ in range(layers))
-        self.mean = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(layers))
+    def __init__(
+        self,
+        width: int = 64,
+        layers: int = 2,
+        knock_bias: float = -3.0,
+        cards: int = 0,
+        card_layers: int = 1,
+        hand: bool = False,
+        skip: bool = True,
+    ) -> None:
+        super().__init__(NUM_PLANES, NUM_SCALARS, width, layers)
+        self.settings: dict[str, Any] = {
+            "width": width,
+            "layers": layers,
+            "knock_bias": knock_bias,
+            "cards": cards,
+            "card_layers": card_layers,
+            "hand": hand,
+            "skip": skip,
+        }
+        self.skip = skip
+        # Logits begin as arithmetic alone.
         self.card_out = nn.Linear(width, 2 * NUM_RANKS)
         self.plain_out = nn.Linear(width, 4)
-        self.value_out = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 1))
-        # Logits begin as arithmetic alone, and the value as zero.
-        value_head = self.value_out[2]
-        assert isinstance(value_head, nn.Linear)
-        for head in (self.card_out, self.plain_out, value_head):
-            nn.init.normal_(head.weight, std=0.01)
-            nn.init.zeros_(head.bias)
+        start_small(self.card_out)
+        start_small(self.plain_out)
+        self.cards = cards
+        self.offset: Tensor
+        if cards:
+            self.windows = nn.ParameterList(
+                window_weights(inputs, cards) for inputs in (2 * NUM_PLANES, *[cards] * card_layers)
+            )
+            self.from_suit = nn.Linear(width, cards)
+            self.across = nn.ModuleList(nn.Linear(cards, cards) for _ in range(card_layers))
+            self.window_out = nn.Linear(cards, 2)
+            # What the cards in hand and the upcard say together.
+            self.held_plain = nn.Linear(2 * cards, 4)
+            self.held_value = nn.Linear(2 * cards, width)
+            for head in (self.window_out, self.held_plain, self.held_value):
+                start_small(head)
+            ranks = torch.arange(NUM_RANKS)
+            offset = ranks[:, None] - ranks[None, :] + WINDOW // 2
+            # Outside the window stands a weight of zero, put in at the end.
+            offset = torch.where((offset < 0) | (offset >= WINDOW), WINDOW, offset)
+            self.register_buffer("offset", offset, persistent=False)
+        if hand:
+            self.hand_out = nn.Linear(width, NUM_RANKS)
+            start_small(self.hand_out)
         # Logits for each ten points of deadwood, the price of knocking before gin, and how the end of the stock lowers
         # it. Learned.
         self.deadwood_scale = nn.Parameter(torch.tensor(10.0))
@@ -72,31 +157,102 @@ class SuitNet(nn.Module):
         Returns:
             Logits (N, 108), `MASKED` where illegal, and values (N,), in the trainer's units of points.
         """
-        planes = observation[:, : NUM_PLANES * NUM_CARDS].reshape(-1, NUM_PLANES, NUM_SUITS, NUM_RANKS)
+        logits, value, _ = self.outputs(observation, mask)
+        return logits, value
+
+    def outputs(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Computes what `forward` does, and the guess at the opponent's hand.
+
+        Returns:
+            Logits and values as `forward`, and (N, 52) logits of the probability that the opponent holds each card,
+            meant for unseen cards only; None if the network has no such head.
+        """
         scalars = observation[:, NUM_PLANES * NUM_CARDS :]
-        tokens = planes.transpose(1, 2).reshape(-1, NUM_SUITS, NUM_PLANES * NUM_RANKS)
-        shared = self.shared_in(torch.cat([tokens.mean(dim=1), scalars], dim=1))
-        x = torch.relu(self.suit_in(tokens) + shared.unsqueeze(1))
-        for own, mean in zip(self.own, self.mean, strict=True):
-            x = torch.relu(own(x) + mean(x.mean(dim=1)).unsqueeze(1))
+        suits = by_suit(observation[:, : NUM_PLANES * NUM_CARDS])
+        x = self.tokens(suits, scalars)
         pooled = x.mean(dim=1)
 
-        after = observation[:, PLANE["deadwood_after"] : PLANE["deadwood_after"] + NUM_CARDS]
-        saves = observation[:, SCALAR["take_saves"] : SCALAR["take_saves"] + 1]
-        cards = self.card_out(x)
-        discards = cards[:, :, :NUM_RANKS].reshape(-1, NUM_CARDS) - self.deadwood_scale * after
-        knocks = cards[:, :, NUM_RANKS:].reshape(-1, NUM_CARDS) - self.deadwood_scale * after
-        # Gin is better than throwing the same card and going on. Short of gin it waits, but not for a dead hand.
-        end_near = observation[:, SCALAR["end_near"] : SCALAR["end_near"] + 1]
-        # 1 in the last turn, also where the opponent still has one card to draw; then 2/3, 1/2, 2/5 ...
-        last_turn = (2 * end_near).clamp(max=1)
-        knocks = knocks + torch.where(after > 0, self.knock_bias + self.end_bias * last_turn, 3.0)
-        plain = self.plain_out(pooled)
-        # Taking must save something: without that it only shows a card.
-        take = plain[:, TAKE : TAKE + 1] + self.deadwood_scale * saves - 1
-        big_gin = plain[:, 3:4] + 3
+        cards, plain, value = self.card_out(x), self.plain_out(pooled), self.value_out[0](pooled)
+        if self.cards:
+            around = self._around(suits, x)
+            cards = cards + self.window_out(around).transpose(2, 3).flatten(2)
+            planes = (PLANE["hand"], PLANE["upcard"])
+            held = torch.stack([observation[:, at : at + NUM_CARDS] for at in planes], dim=1)
+            summary = (held @ around.flatten(1, 2)).flatten(1)
+            plain = plain + self.held_plain(summary)
+            value = value + self.held_value(summary)
+        discards, knocks = (part.flatten(1) for part in cards.split(NUM_RANKS, dim=2))
+        value = self.value_out[2](torch.relu(value)).squeeze(1)
+        take, big_gin = plain[:, TAKE : TAKE + 1], plain[:, 3:4]
+        if self.skip:
+            after = observation[:, PLANE["deadwood_after"] : PLANE["deadwood_after"] + NUM_CARDS]
+            saves = observation[:, SCALAR["take_saves"] : SCALAR["take_saves"] + 1]
+            discards = discards - self.deadwood_scale * after
+            knocks = knocks - self.deadwood_scale * after
+            # Gin is better than throwing the same card and going on. Short of gin it waits, but not for a dead hand.
+            end_near = observation[:, SCALAR["end_near"] : SCALAR["end_near"] + 1]
+            # 1 in the last turn, also where the opponent still has one card to draw; then 2/3, 1/2, 2/5 ...
+            last_turn = (2 * end_near).clamp(max=1)
+            knocks = knocks + torch.where(after > 0, self.knock_bias + self.end_bias * last_turn, 3.0)
+            # Taking must save something: without that it only shows a card.
+            take = take + self.deadwood_scale * saves - 1
+            big_gin = big_gin + 3
         logits = torch.cat([plain[:, PASS : DRAW + 1], take, discards, knocks, big_gin], dim=1)
-        return masked_logits(logits, mask), self.value_out(pooled).squeeze(1)
+        hand = None
+        if self.settings["hand"]:
+            # It begins by counting: each unseen card is as likely to be one of the opponent's unknown ones.
+            unseen = observation[:, PLANE["unseen"] : PLANE["unseen"] + NUM_CARDS].sum(dim=1, keepdim=True)
+            known = 10 * observation[:, SCALAR["opponent_known_count"] : SCALAR["opponent_known_count"] + 1]
+            share = ((10 - known) / unseen.clamp(min=1)).clamp(0.01, 0.99)
+            hand = self.hand_out(x).flatten(1) + torch.logit(share)
+        return masked_logits(logits, mask), value, hand
+
+    def _around(self, suits: Tensor, x: Tensor) -> Tensor:
+        """What stands around each card: (N, 4, 13, cards)."""
+        both = torch.cat([suits, suits.mean(dim=1, keepdim=True).expand_as(suits)], dim=2)
+        h = torch.relu(self._slide(both, self.windows[0]) + self.from_suit(x).unsqueeze(2))
+        for window, across in zip(list(self.windows)[1:], self.across, strict=True):
+            near = self._slide(h.transpose(2, 3).flatten(2), window)
+            h = torch.relu(h + near + across(h.mean(dim=1)).unsqueeze(1))
+        return h
+
+    def _slide(self, rows: Tensor, window: Tensor) -> Tensor:
+        """A convolution along the ranks, (N, 4, inputs * 13) to (N, 4, 13, cards).
+
+        It is done as a product with a matrix that repeats the weights: on so few channels that is much faster.
+        """
+        kernel = nn.functional.pad(window.reshape(-1, WINDOW, self.cards), (0, 0, 0, 1))
+        dense = kernel[:, self.offset].flatten(2).flatten(0, 1)  # (inputs x ranks in, ranks out x channels)
+        return (rows @ dense).reshape(-1, NUM_SUITS, NUM_RANKS, self.cards)
+
+
+def window_weights(inputs: int, outputs: int) -> nn.Parameter:
+    """New weights of a convolution over `WINDOW` ranks, (inputs * WINDOW, outputs)."""
+    weights = torch.empty(inputs * WINDOW, outputs)
+    nn.init.kaiming_uniform_(weights.T, a=5**0.5)
+    return nn.Parameter(weights)
+
+
+class Critic(SuitTrunk):
+    """A value that may see everything: the observation, the opponent's hand and the order of the stock.
+
+    It serves as a baseline in training only. What it sees beyond the observation does not depend on the action, so the
+    gradient stays unbiased.
+
+    Args:
+        width: Units of each layer.
+        layers: Mixing layers after the first.
+    """
+
+    def __init__(self, width: int = 64, layers: int = 2) -> None:
+        super().__init__(NUM_PLANES + NUM_HIDDEN_PLANES, NUM_SCALARS, width, layers)
+
+    def forward(self, observation: Tensor, hidden: Tensor) -> Tensor:
+        """Computes values (N,) from observations (N, OBSERVATION_SIZE) and hidden planes (N, HIDDEN_SIZE)."""
+        planes = torch.cat([observation[:, : NUM_PLANES * NUM_CARDS], hidden], dim=1)
+        x = self.tokens(by_suit(planes), observation[:, NUM_PLANES * NUM_CARDS :])
+        values: Tensor = self.value_out(x.mean(dim=1)).squeeze(1)
+        return values
 
 
 # The order in which `SuitNet.forward` puts its parts together.
@@ -134,6 +290,10 @@ class FlatNet(nn.Module):
     def forward(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """Computes the policy and the value: see `SuitNet.forward`."""
         return masked_logits(self.policy(observation), mask), self.value(observation).squeeze(1)
+
+    def outputs(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Computes what `forward` does; it has no guess at the opponent's hand."""
+        return *self(observation, mask), None
 
 
 Network = SuitNet | FlatNet
@@ -175,9 +335,11 @@ def count_parameters(network: nn.Module) -> int:
 
 
 __all__ = [
+    "HIDDEN_SIZE",
     "MASKED",
     "NETWORKS",
     "OBSERVATION_SIZE",
+    "Critic",
     "FlatNet",
     "Network",
     "SuitNet",

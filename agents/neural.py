@@ -1,13 +1,22 @@
-"""A torch network as an agent."""
+"""A torch network as an agent; a checkpoint of a training run as an agent."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
-from agents.base import gumbel
+from agents.base import CHECKPOINT, gumbel
+from agents.bundle import other_rules
 from agents.laying import lay, policy
-from agents.networks import Network
+from agents.networks import Network, build_network
 from gin_env.actions import NUM_ACTIONS
+from gin_env.rules import Rules
 from gin_env.view import OBSERVATION_SIZE, View, encode
+
+FORMAT = 1  # of checkpoints
 
 
 class NeuralAgent:
@@ -40,3 +49,71 @@ class NeuralAgent:
     def probabilities(self, view: View, mask: np.ndarray) -> np.ndarray:
         """See `agents.base.Agent`."""
         return policy(self._logits(view, mask), view, mask, self.sample)
+
+
+class CheckpointAgent(NeuralAgent):
+    """Plays the network of a training run, as it was at a checkpoint.
+
+    Args:
+        path: The run's folder, whose last checkpoint counts, or a checkpoint file in it.
+        sample: Whether to draw from the policy instead of taking its likeliest action (any number but 0).
+        any_rules: Whether it may play rules that it was not trained for (any number but 0).
+
+    Attributes:
+        rules: The rules it was trained for.
+        name: The run's, and the number of decisions that it had learned from.
+        version: Says which checkpoint it is: a hash of its file.
+
+    Raises:
+        ValueError: If there is no checkpoint, or it is damaged or cannot be played.
+    """
+
+    def __init__(self, path: str | Path, sample: int = 0, any_rules: int = 0) -> None:
+        path = Path(path)
+        self.any_rules = bool(any_rules)
+        file = path / CHECKPOINT if path.is_dir() else path
+        weights, header = _read_checkpoint(file)
+        try:
+            self.rules = Rules.from_dict(header["rules"])
+            step = int(header["step"])
+            network = build_network(header["network"]["name"], header["network"]["settings"])
+            network.load_state_dict(weights)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            what = f"it lacks {error}" if isinstance(error, KeyError) else str(error).splitlines()[-1].strip()
+            raise ValueError(f"checkpoint {file} cannot be played: {what}") from None
+        self.version = "checkpoint " + hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+        self._record = self.rules.record()[0]
+        super().__init__(network.eval(), f"{file.absolute().parent.name}@{step}", bool(sample))
+
+    def _logits(self, view: View, mask: np.ndarray) -> np.ndarray:
+        difference = "" if self.any_rules else other_rules(self._record, view)
+        if difference:
+            raise ValueError(
+                f"run {self.name} was trained for rules {self.rules.name!r} with {difference}; with the option "
+                "any_rules=1 it plays all the same"
+            )
+        return super()._logits(view, mask)
+
+
+def _read_checkpoint(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Returns the weights of a checkpoint's network, by name, and its header."""
+    from safetensors import SafetensorError, safe_open  # not needed by networks that come without a file
+
+    if not file.is_file():
+        raise ValueError(f"there is no checkpoint {file}")
+    try:
+        with safe_open(file, framework="pt") as opened:
+            metadata = opened.metadata() or {}
+            if "header" not in metadata:
+                raise ValueError(f"{file} is no checkpoint of a training run")
+            header = json.loads(metadata["header"])
+            weights = {
+                name.removeprefix("network."): opened.get_tensor(name)
+                for name in opened.keys()  # noqa: SIM118 (not a dict)
+                if name.startswith("network.")
+            }
+    except (SafetensorError, json.JSONDecodeError, OSError) as error:
+        raise ValueError(f"checkpoint {file} is damaged: {error}") from None
+    if header.get("format") != FORMAT:
+        raise ValueError(f"checkpoint {file} has format {header.get('format')}; expected {FORMAT}")
+    return weights, header

@@ -27,13 +27,18 @@ import numba
 import numpy as np
 
 import agents
-from gin_env import engine
+from gin_env import engine, view
 from gin_env.rules import Rules, as_rules
-from gin_env.view import VIEW_DTYPE, look, observation_size
+from gin_env.rummy40 import engine as rummy40_engine
+from gin_env.rummy40 import view as rummy40_view
+from gin_env.rummy40.rules import PRESETS as RUMMY40_PRESETS
+from gin_env.rummy40.rules import Rummy40Rules
+from gin_env.rummy40.rules import as_rules as rummy40_rules
 
 KERNELS = ("look", "choose", "step")  # observation and mask; random legal action; play and deal
 MANUAL = "cardpuzzle:knocker_melds=manual,layoffs=manual"
 RULES = ("cardpuzzle", MANUAL, "luciano", "plus20", "rummyplus", "openspiel", "eaai")
+RUMMY40_RULES = ("rummy40", "rummy40:opening=0", "rummy40:seats=4", "rummy40:seats=4,opening=0")
 # With more tables for each call, threads wait less for each other between the calls, where only one can run.
 THREAD_BATCH = 16
 
@@ -64,16 +69,18 @@ class EngineLoop:
         seed: Of the deals and the choices.
     """
 
-    def __init__(self, rules: Rules, tables: int, seed: int = 0) -> None:
-        self.tables = engine.new_tables(rules, tables, seed=seed)
+    def __init__(self, rules: Rules | Rummy40Rules, tables: int, seed: int = 0) -> None:
+        self.engine: Any = rummy40_engine if isinstance(rules, Rummy40Rules) else engine
+        self.view: Any = rummy40_view if isinstance(rules, Rummy40Rules) else view
+        self.tables = self.engine.new_tables(rules, tables, seed=seed)
         self.agent = agents.make("random")
         self.stream = seed + 1  # a stream apart from the deals'
         self.numbers = np.arange(tables, dtype=np.uint64)
-        self.observations = np.empty((tables, observation_size(rules)), dtype=np.float32)
+        self.observations = np.empty((tables, self.view.observation_size(rules)), dtype=np.float32)
         self.masks = np.empty((tables, rules.num_actions), dtype=np.int8)
-        self.points = np.empty((tables, 2), dtype=np.int32)
+        self.points = self.engine.step(self.tables, np.full(tables, engine.NO_ACTION))[0]
         self.over = np.empty(tables, dtype=np.int8)
-        self.no_view = np.empty(0, dtype=VIEW_DTYPE)  # the random agent reads the mask alone
+        self.no_view = np.empty(0, dtype=view.VIEW_DTYPE)  # the random agent reads the mask alone
 
     def run(self, seconds: float) -> Round:
         """Plays for about so many seconds, at least one step."""
@@ -82,12 +89,12 @@ class EngineLoop:
         cpu = time.process_time()
         start = now = time.perf_counter()
         while not decisions or now - start < seconds:
-            look(self.tables, None, self.observations, self.masks)
+            self.view.look(self.tables, None, self.observations, self.masks)
             looked = time.perf_counter()
             keys = engine.mix_keys(self.stream, self.numbers)
             actions = self.agent.act(self.no_view, self.masks, keys)
             chosen = time.perf_counter()
-            engine.step(self.tables, actions, redeal=True, points=self.points, over=self.over)
+            self.engine.step(self.tables, actions, redeal=True, points=self.points, over=self.over)
             self.numbers += np.uint64(size)
             parts[0] += looked - now
             parts[1] += chosen - looked
@@ -209,7 +216,7 @@ def bench_engine(
     tables: int = 256,
     seconds: float = 1.0,
     rounds: int = 5,
-    rules: Sequence[Rules | str] = RULES,
+    rules: Sequence[Rules | Rummy40Rules | str] = RULES,
     threads: int = 2,
     peers: bool = True,
     progress: Callable[[str], None] | None = None,
@@ -220,7 +227,7 @@ def bench_engine(
         tables: Tables that gin_env plays at once. Their observations should fit into the processor's cache.
         seconds: Length of a round.
         rounds: Rounds of each; all take turns.
-        rules: Rules, or their text (`gin_env.rules.as_rules`), for gin_env on one thread.
+        rules: Rules of either game, or their text, for gin_env on one thread.
         threads: The first of the rules is also played on so many threads, each with `THREAD_BATCH` times as many
             tables; 1 for not.
         peers: Whether to measure OpenSpiel and RLCard too, where they are installed.
@@ -239,7 +246,7 @@ def bench_engine(
     """
     if not rules:
         raise ValueError("rules are empty; expected at least one")
-    played = [as_rules(one) for one in rules]
+    played = [_as_rules(one) for one in rules]
     for name, value in (("tables", tables), ("rounds", rounds), ("threads", threads)):
         if value < 1:
             raise ValueError(f"{name} is {value}; expected at least 1")
@@ -290,7 +297,15 @@ def bench_engine(
     }
 
 
-def _label(rules: Rules) -> str:
+def _as_rules(rules: Rules | Rummy40Rules | str) -> Rules | Rummy40Rules:
+    if isinstance(rules, Rummy40Rules) or isinstance(rules, str) and rules.partition(":")[0] in RUMMY40_PRESETS:
+        return rummy40_rules(rules)
+    return as_rules(rules)
+
+
+def _label(rules: Rules | Rummy40Rules) -> str:
+    if isinstance(rules, Rummy40Rules):
+        return f"{rules.name}, {rules.seats} players, opening {rules.opening}"
     return rules.name + (", manual" if rules.manual and ":" in rules.text else "")
 
 

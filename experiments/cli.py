@@ -6,10 +6,12 @@ torch.
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 RECIPES = Path(__file__).parent / "recipes"
 DEFAULT_RECIPE = "quick"
+DEFAULT_RECIPES = {"ppo": DEFAULT_RECIPE, "dqn": "dqn", "imitate": "imitate"}
 TRACEBACK = "GINRUMMY_TRACEBACK"
 
 # The extra of gin-env that brings each package.
@@ -33,6 +36,8 @@ EXTRAS = {
     "matplotlib": "plots",
     "sb3_contrib": "sb3",
     "stable_baselines3": "sb3",
+    "choix": "tournament",
+    "ray": "ray",
 }
 
 HELP = f"""\
@@ -42,13 +47,22 @@ Trains bots that play gin rummy, exports them, and measures players and the engi
 
 commands:
   train ppo       train a network by self-play, from a recipe
+  train dqn       the same by Q-learning with a replay
+  train imitate   train a network to play like another player, as a start for more
+  runs            list training runs, or compare some of them
+  ablate          train variants of a recipe for the same time, and see what each part of it is worth
   export          turn a training run into a bundle that plays without torch
   match           play two players against each other, every deal twice
+  tournament      play every player against every other on the same deals; ratings and a report
+  sprt            play until it is decided whether one player is better than another
+  play            play against a player yourself, at the terminal
   replay          show recorded hands and matches move by move
+  analyse         what a player would have played in a record, and what the moves played cost
   agents          list the players
-  exploit         how far players are from perfect play, exactly, on a small game
+  exploit         how much an opponent who knows a player wins from it: exact on small games, else at least
   rules           print the rules of a preset, or of your own
   docs            print the reference pages in docs/
+  fit strategist  fit the weights of the player `strategist`, or measure what each of its terms is worth
   bench engine    measure decisions per second, side by side with other libraries
   bench train     measure how fast training is, side by side with sb3-contrib's
   fuzz            play random rules at random and check every invariant of the engine
@@ -57,8 +71,11 @@ commands:
   ginrummy train ppo --recipe quick --run runs/quick
   ginrummy export runs/quick --out bots/quick
   ginrummy match bots/quick greedy --deals 5000
+  ginrummy play bots/quick
   ginrummy match greedy random --deals 5 --records hands.txt
   ginrummy replay hands.txt --line 1
+  ginrummy analyse hands.txt --line 1 --agent gin-only
+  ginrummy tournament greedy gin-only early-knock random --deals 10000 --workers 2
 
 An error is one line, and the exit status 2. With {TRACEBACK}=1 in the environment it comes with its traceback.
 """
@@ -161,46 +178,96 @@ def _tyro(function: Callable[..., Any], name: str, words: Sequence[str], **optio
 
 
 def train_ppo(words: list[str]) -> None:
-    """Trains by PPO. The recipe's values are the defaults of the options."""
-    from dataclasses import dataclass
+    """Trains by PPO."""
+    _train("ppo", words, "Train a network by self-play with PPO.")
+
+
+def train_dqn(words: list[str]) -> None:
+    """Trains by DQN."""
+    _train("dqn", words, "Train a network by self-play with DQN: double, dueling, n-step, prioritised replay.")
+
+
+def train_imitate(words: list[str]) -> None:
+    """Trains by imitation."""
+    about = (
+        "Train a network to play like another player, as a start for more: "
+        "ginrummy train imitate --teacher greedy --run runs/x, then ginrummy train ppo --start-from runs/x."
+    )
+    _train("imitate", words, about)
+
+
+def _train(algorithm: str, words: list[str], about: str) -> None:
+    """Trains. The recipe's values are the defaults of the options."""
+    from dataclasses import make_dataclass
 
     import tyro
 
-    from training.config import PPOConfig, load_recipe
+    from training.config import CONFIGS, load_recipe
 
     # The recipe first: what it says is what the other options default to, and what the help shows.
-    recipe = _option(words, "--recipe") or DEFAULT_RECIPE
+    recipe = _option(words, "--recipe") or DEFAULT_RECIPES[algorithm]
     path = find_recipe(recipe)
-
-    @dataclass(frozen=True)
-    class TrainPPO:
-        config: Annotated[PPOConfig, tyro.conf.arg(name="")]
-        recipe: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")]
-        """A recipe of this package, or a TOML file of one's own. It sets the defaults below."""
-        run: Annotated[Path, tyro.conf.arg(metavar="DIR")]
-        """Folder of the run. Where it holds an unfinished run with the same settings, that one goes on."""
-        overwrite: bool = False
-        """Start afresh in a folder that holds a run."""
-
-    default = TrainPPO(load_recipe(path), recipe, Path("runs") / path.stem)
+    kind = CONFIGS[algorithm]
+    fields: list[tuple[str, Any]] = [
+        ("config", Annotated[kind, tyro.conf.arg(name="")]),
+        (
+            "recipe",
+            Annotated[
+                str,
+                tyro.conf.arg(
+                    metavar="NAME|FILE",
+                    help="A recipe of this package, or a TOML file of one's own. It sets the defaults below.",
+                ),
+            ],
+        ),
+        (
+            "run",
+            Annotated[
+                Path,
+                tyro.conf.arg(
+                    metavar="DIR",
+                    help="Folder of the run. An unfinished run there with the same settings goes on.",
+                ),
+            ],
+        ),
+        ("overwrite", Annotated[bool, tyro.conf.arg(help="Start afresh in a folder that holds a run.")]),
+    ]
+    options = make_dataclass("Options", fields, frozen=True)
+    default = options(load_recipe(path, kind), recipe, Path("runs") / path.stem, False)
     description = (
-        "Train a network by self-play with PPO. Ctrl-C stops after the update in progress and leaves a checkpoint, "
-        f"from which the same command goes on. Recipes of this package: {', '.join(recipe_names())}."
+        f"{about} Ctrl-C stops after the update in progress and leaves a checkpoint, from which the same command goes "
+        f"on. Recipes of this package: {', '.join(recipe_names(algorithm))}."
     )
-    wanted: TrainPPO = _tyro(TrainPPO, "train ppo", words, default=default, description=description)
+    wanted = _tyro(options, f"train {algorithm}", words, default=default, description=description)
 
-    from training import ppo
+    from importlib import import_module
 
-    try:
-        ppo.train(wanted.config, wanted.run, overwrite=wanted.overwrite)
-    except ppo.Interrupted as stop:
-        raise _Failure(str(stop), 130) from None
+    with _stoppable():
+        import_module(f"training.{algorithm}").train(wanted.config, wanted.run, overwrite=wanted.overwrite)
     print(f"{wanted.run} is trained; next: ginrummy export {wanted.run} --out bots/{wanted.run.name}")
 
 
-def recipe_names() -> list[str]:
-    """The names of the recipes that come with this package."""
-    return sorted(path.stem for path in RECIPES.glob("*.toml"))
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ends the command with one line where a training run within was stopped."""
+    from training.run import Interrupted
+
+    try:
+        yield
+    except Interrupted as stop:
+        raise _Failure(str(stop), 130) from None
+
+
+def recipe_names(algorithm: str | None = None) -> list[str]:
+    """The names of the recipes that come with this package, all or those for an algorithm."""
+    return sorted(path.stem for path in RECIPES.glob("*.toml") if algorithm in (None, recipe_algorithm(path)))
+
+
+def recipe_algorithm(path: Path) -> str:
+    """The algorithm that a recipe is for: ppo, unless it names another."""
+    import tomllib
+
+    return str(tomllib.loads(path.read_text(encoding="utf-8")).get("algorithm", "ppo"))
 
 
 def find_recipe(recipe: str) -> Path:
@@ -226,6 +293,161 @@ def _option(words: Sequence[str], name: str) -> str | None:
         elif word.startswith(name + "="):
             value = word[len(name) + 1 :]
     return value
+
+
+def ablate(words: list[str]) -> None:
+    """Measures what the parts of the training are worth."""
+    import tyro
+
+    def arguments(
+        names: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[NAME ...]")] = (),
+        recipe: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = DEFAULT_RECIPE,
+        minutes: float = 3.0,
+        seeds: tuple[int, ...] = (1,),
+        deals: int = 2000,
+        runs: Path = Path("runs/ablation"),
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Train variants of a recipe, each for the same processor time, and play them against scripted players.
+
+        Runs that are finished are not trained again, so that an interrupted command can be given once more.
+
+        Args:
+            names: Variants (experiments/ablation.py); all by default.
+            recipe: The recipe that they vary.
+            minutes: Processor time of each training.
+            seeds: Every variant is trained with each.
+            deals: Deals against each opponent, each played twice.
+            runs: Folder of the runs.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+            plot: Draw the curves into this file (png, svg or pdf).
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "ablate", words)
+
+    from experiments import ablation
+    from experiments.report import ablation_table
+    from training.config import PPOConfig, load_recipe
+
+    result = ablation.ablate(
+        load_recipe(find_recipe(wanted["recipe"]), PPOConfig),
+        names=wanted["names"] or tuple(ablation.VARIANTS),
+        seeds=wanted["seeds"],
+        minutes=wanted["minutes"],
+        deals=wanted["deals"],
+        folder=wanted["runs"],
+        progress=lambda line: print(line, file=sys.stderr),
+    )
+    if wanted["plot"] is not None:
+        ablation.plot(result, wanted["plot"])
+    result["command"] = "ginrummy ablate " + " ".join(words)
+    _tell(result, wanted["json"], wanted["out"], lambda console: console.print(ablation_table(result)))
+
+
+# ------------------------------------------------------------------------------------------------------------- runs
+
+
+def runs(words: list[str]) -> None:
+    """Lists or compares training runs."""
+    import tyro
+
+    def arguments(
+        folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER...")] = (
+            Path("runs"),
+        ),
+        against: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "greedy",
+        plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """List the training runs in a folder: how far they are and how they play. Several folders are compared.
+
+        Args:
+            folders: Folders of runs, or folders that hold some.
+            against: The player whose evaluations count, one of the run's eval_against.
+            plot: Also draw points by decisions and by minutes into this picture (.png, .svg or .pdf).
+            json: Print one JSON object instead of the tables.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "runs", words)
+
+    from experiments.runs import plot_runs, print_runs, read_runs, runs_to_json
+
+    folders, against = wanted["folders"], wanted["against"]
+    found = read_runs(folders, against)
+    if wanted["plot"] is not None:
+        plot_runs(found, against, wanted["plot"])
+    _tell(
+        runs_to_json(found, against),
+        wanted["json"],
+        wanted["out"],
+        lambda console: print_runs(found, against, console, compare=len(folders) > 1),
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- fit
+
+
+def fit_strategist(words: list[str]) -> None:
+    """Fits the weights of `agents.strategist`."""
+    import tyro
+
+    def arguments(
+        generations: int = 250,
+        population: int = 24,
+        deals: int = 400,
+        seed: int = 20210,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        check_deals: int = 10_000,
+        ablate: bool = False,
+        overwrite: bool = False,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Fit the weights of the player `strategist` by playing (experiments/fit.py), and play the result on new deals.
+
+        Ctrl-C stops after the last full generation; the same command goes on from there. What the player plays by are
+        the constants in agents/strategist.py, which a fit does not change.
+
+        Args:
+            generations: How often the weights move.
+            population: Sets of weights that are tried in each generation.
+            deals: Deals of a generation against each opponent, each played twice.
+            seed: Of the deals and of the weights tried. The check is on the deals of the next seed.
+            rules: What to play: a preset, with or without changes, or a TOML file.
+            check_deals: Deals of the check, or of --ablate, against each opponent, each played twice.
+            ablate: Fit nothing: measure what each term is worth to the player, the points it loses without it.
+            overwrite: Replace a result that is there, and an unfinished fit beside it.
+            json: Print one JSON object instead of the table.
+            out: File of the result; by default strategist-fit.json in experiments/results, or strategist-terms.json.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "fit strategist", words)
+    ablate, overwrite, as_json, out = (wanted.pop(name) for name in ("ablate", "overwrite", "json", "out"))
+
+    from experiments import fit
+    from experiments.report import fit_table, terms_table
+
+    settings = fit.Settings(**wanted)
+    out = out or Path(__file__).parent / "results" / f"strategist-{'terms' if ablate else 'fit'}.json"
+    if ablate:
+        with _games_bar() as progress:
+            result = fit.ablate(settings, progress)
+        _tell(result, as_json, out, lambda console: console.print(terms_table(result)))
+        return
+    try:
+        with _games_bar() as progress:
+            result = fit.fit(settings, out, overwrite=overwrite, progress=progress)
+    except fit.Interrupted as stop:
+        raise _Failure(str(stop), 130) from None
+    _tell(result, as_json, None, lambda console: console.print(fit_table(result)))
 
 
 # ----------------------------------------------------------------------------------------------------------- export
@@ -270,15 +492,18 @@ def match(words: list[str]) -> None:
         deals: int = 1000,
         seed: int = 0,
         rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        match: bool = False,
         batch: int = 2048,
+        workers: int = 1,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
         records: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        luck: bool = False,
     ) -> dict[str, Any]:
         """Play two players against each other. Every deal is played twice, with the seats exchanged and the same deck.
 
-        A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5), or the folder of an
-        exported bundle.
+        A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5); the folder of an
+        exported bundle or of a training run (runs/quick:sample=1); or a program of your own (external:COMMAND).
 
         Args:
             a: The one player; results are told from its side.
@@ -286,10 +511,13 @@ def match(words: list[str]) -> None:
             deals: Deals to play, each twice.
             seed: Decides the decks and the players' random choices.
             rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            match: Play whole matches to the rules' target instead of single hands, each twice.
             batch: Games to play at once. It changes the speed, never the result.
+            workers: Processes that play. It changes the speed, never the result.
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
-            records: Also write every hand to this file, one line each (gin_env/record.py), for ginrummy replay.
+            records: Also write every game to this file, one line each (gin_env/record.py), for ginrummy replay.
+            luck: Also tell the result without the luck of the draws (experiments/luck.py).
         """
         return locals()
 
@@ -298,32 +526,64 @@ def match(words: list[str]) -> None:
     import agents
     from agents.match import play_match
     from experiments.files import writing
-    from experiments.report import print_match
+    from experiments.luck import Luck, luck_line
+    from experiments.report import print_incidents, print_match
+    from experiments.workers import play_match_by
 
-    players = agents.make(wanted["a"]), agents.make(wanted["b"])
+    how = {key: wanted[key] for key in ("deals", "seed", "rules", "match", "batch")}
+    luck = Luck.of_match(wanted["rules"], wanted["deals"]) if wanted["luck"] else None
     with ExitStack() as files, _games_bar() as progress:
-        record = None
+        record = line = None
         if wanted["records"] is not None:
             file = files.enter_context(writing(wanted["records"]))
 
-            def record(one: "Record") -> None:
-                file.write(one.line() + "\n")
+            def line(text: str) -> None:
+                file.write(text + "\n")
 
-        result = play_match(
-            *players,
-            deals=wanted["deals"],
-            seed=wanted["seed"],
-            rules=wanted["rules"],
-            batch=wanted["batch"],
-            progress=progress,
-            record=record,
-        )
-    _tell(result.to_json(), wanted["json"], wanted["out"], lambda console: print_match(result, console))
+            def record(one: "Record") -> None:
+                line(one.line())
+
+        players: tuple[Any, ...] = ()
+        if wanted["workers"] == 1:
+            players = agents.make(wanted["a"]), agents.make(wanted["b"])
+            ended = None if luck is None else luck.ended
+            result = play_match(*players, **how, forfeits=True, progress=progress, record=record, ended=ended)
+        else:
+            by = {"workers": wanted["workers"], "progress": progress, "record": line, "luck": luck}
+            result, counts = play_match_by(wanted["a"], wanted["b"], **how, **by)
+            if any(counts):
+                names = (result.a, result.b)
+                players = tuple(SimpleNamespace(name=n, incidents=c) for n, c in zip(names, counts, strict=True))
+    told = result.to_json()
+    reduced = None
+    if luck is not None:
+        reduced = luck.reduce(result)
+        told["luck"] = reduced.to_json()
+    if any(hasattr(player, "incidents") for player in players):
+        told["incidents"] = {
+            side: dict(getattr(player, "incidents", {})) for side, player in zip("ab", players, strict=True)
+        }
+
+    def show(console: "Console") -> None:
+        print_match(result, console)
+        if reduced is not None:
+            console.print(luck_line(result, reduced), highlight=False, markup=False, soft_wrap=True)
+        for player in players:
+            print_incidents(player, console)
+
+    _tell(told, wanted["json"], wanted["out"], show)
 
 
 @contextmanager
 def _games_bar() -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, where that is a terminal; yields the callback of `play_match`."""
+    """The progress bar of games; yields the callback of `play_games`."""
+    with _bar("playing") as show:
+        yield lambda finished, games: show(finished, games, f"{finished:,} of {games:,} games")
+
+
+@contextmanager
+def _bar(doing: str) -> Iterator[Callable[[float, float, str], None]]:
+    """A progress bar on stderr, where that is a terminal; yields what moves it: how far, of how much, and a text."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -337,12 +597,235 @@ def _games_bar() -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("getting ready (the first time on a machine it compiles)", total=None, text="")
 
-        def progress(finished: int, games: int) -> None:
+        def show(done: float, total: float, text: str) -> None:
             speed = bar.tasks[0].speed
-            text = f"{finished:,} of {games:,} hands" + (f", {speed:,.0f} a second" if speed else "")
-            bar.update(task, description="playing", completed=finished, total=games, text=text)
+            if speed and doing == "playing":
+                text += f", {speed:,.0f} a second"
+            bar.update(task, description=doing, completed=done, total=total, text=text)
 
-        yield progress
+        yield show
+
+
+# ------------------------------------------------------------------------------------------------------------- sprt
+
+
+def sprt(words: list[str]) -> None:
+    """Plays a sequential test."""
+    import tyro
+
+    def arguments(
+        a: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="A")],
+        b: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="B")],
+        null: float = 0.0,
+        margin: float = 0.5,
+        alpha: float = 0.05,
+        beta: float = 0.05,
+        max_deals: int = 100_000,
+        chunk: int = 100,
+        seed: int = 0,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        batch: int = 2048,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Play duplicate deals until it is decided whether player A is better than player B.
+
+        It takes about half the deals of a match of a fixed length with the same errors, and far fewer where the
+        difference is large. experiments/sprt.py tells the test.
+
+        Args:
+            a: The player in question, as for `ginrummy match`.
+            b: The other.
+            null: A is not better where it wins so many points a hand, or fewer.
+            margin: A is better where it wins so many points a hand, or more.
+            alpha: Probability of deciding "better" where it is not.
+            beta: Probability of deciding "not better" where it is.
+            max_deals: Deals after which to give up.
+            chunk: Deals between two looks at the result.
+            seed: Decides the decks and the players' random choices.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            batch: Games to play at once. It changes the speed, never the result.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "sprt", words)
+
+    import agents
+    from experiments.sprt import llr_bounds, print_sprt
+    from experiments.sprt import sprt as test
+
+    as_json, out = wanted.pop("json"), wanted.pop("out")
+    players = agents.make(wanted.pop("a")), agents.make(wanted.pop("b"))
+    with _bar("testing") as show:
+        low, high = llr_bounds(wanted["alpha"], wanted["beta"])
+
+        def progress(deals: int, llr: float) -> None:
+            show(deals, wanted["max_deals"], f"{deals:,} deals, {llr:+.2f} ({low:+.2f} to {high:+.2f})")
+
+        result = test(*players, **wanted, progress=progress)
+    _tell(result.to_json(), as_json, out, lambda console: print_sprt(result, console))
+
+
+# ------------------------------------------------------------------------------------------------------- tournament
+
+
+def tournament(words: list[str]) -> None:
+    """Plays a round robin."""
+    import shlex
+
+    import tyro
+
+    def arguments(
+        agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT...")],
+        deals: int = 1000,
+        seed: int = 0,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        match: bool = False,
+        batch: int = 2048,
+        workers: int = 1,
+        ray: Annotated[str | None, tyro.conf.arg(metavar="[ADDRESS]")] = None,
+        piece: int = 250,
+        anchor: Annotated[str | None, tyro.conf.arg(metavar="AGENT")] = None,
+        resamples: int = 1000,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+    ) -> dict[str, Any]:
+        """Play every player against every other, all pairings on the same deals, each deal twice.
+
+        What has been played is kept in the folder of the tournament, with the report (report.html, report.md,
+        result.json) at the end. The same command goes on where it was interrupted, and with more deals it adds them.
+
+        Args:
+            agents: Players, as `ginrummy agents` lists them, or folders of exported bots. Their order changes nothing.
+            deals: Deals that every pairing plays, each twice.
+            seed: Decides the decks and the players' random choices.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            match: Play whole matches to the rules' target instead of single hands, each twice.
+            batch: Games that a worker plays at once. It changes the speed, never the result.
+            workers: Processes that play. It changes the speed, never the result.
+            ray: Play on a Ray cluster: its address, "auto", or "local" for one on this machine only. Without an
+                address: the one that Ray finds.
+            piece: Deals that are played in one go, and lost if it is interrupted.
+            anchor: The player whose rating is 0; by default the mean is.
+            resamples: How often the deals are drawn anew for the intervals of the ratings.
+            json: Print one JSON object instead of the tables.
+            out: Folder of the tournament; by default one in tournaments/ that belongs to these players, rules and seed.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "tournament", _with_address(words))
+
+    import choix  # noqa: F401  (missing: say so before the games)
+
+    from experiments.page import NO_PLOTS, PAGE, write_report
+    from experiments.sheets import print_tournament
+    from experiments.tournament import Interrupted, make_plan, play_tournament
+
+    how = {key: wanted[key] for key in ("seed", "rules", "match")}
+    folder = wanted["out"] or Path("tournaments") / make_plan(wanted["agents"], **how).digest
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    try:
+        with _games_bar() as progress:
+            result = play_tournament(
+                wanted["agents"],
+                **how,
+                **{key: wanted[key] for key in ("deals", "batch", "workers", "ray", "piece", "anchor", "resamples")},
+                folder=folder,
+                progress=progress,
+                say=say,
+            )
+    except Interrupted as stop:
+        raise _Failure(str(stop), 130) from None
+    command = ["ginrummy", "tournament", *sorted(wanted["agents"]), "--deals", str(wanted["deals"])]
+    command += ["--seed", str(wanted["seed"]), "--rules", wanted["rules"], *(["--match"] if wanted["match"] else [])]
+    command += [] if wanted["anchor"] is None else ["--anchor", wanted["anchor"]]
+    if not write_report(result, folder, shlex.join(command)):
+        say(NO_PLOTS)
+    say(f"the report is in {folder / PAGE}")
+    _tell(result.to_json(), wanted["json"], None, lambda console: print_tournament(result, console))
+
+
+def _with_address(words: Sequence[str]) -> list[str]:
+    """Gives an option --ray that has no address an empty one."""
+    full: list[str] = []
+    for place, word in enumerate(words):
+        full.append(word)
+        following = words[place + 1] if place + 1 < len(words) else ""
+        if word == "--ray" and not re.fullmatch(r"auto|local|(ray://)?[\w.-]+:\d+", following):
+            full.append("")
+    return full
+
+
+# ------------------------------------------------------------------------------------------------------------- play
+
+
+def play(words: list[str]) -> None:
+    """Plays at the terminal."""
+    import tyro
+
+    def arguments(
+        agent: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="AGENT")],
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        match: bool = False,
+        hands: int | None = None,
+        seed: int | None = None,
+        seat: Literal["0", "1"] = "0",
+        practice: bool = False,
+        hints: Annotated[str | None, tyro.conf.arg(metavar="AGENT")] = None,
+        record: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Play against a player yourself, at the terminal. Type ? there for help.
+
+        Args:
+            agent: The opponent, as for `ginrummy match`.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            match: Play a match to the rules' target instead of single hands.
+            hands: Hands to play; by default you are asked after each.
+            seed: Decides the cards and the opponent's random choices; by default a new one each time.
+            seat: Yours. Who deals the rules say, most often chance.
+            practice: Allow to take moves back and to see the opponent's cards.
+            hints: Who gives hints; by default the opponent.
+            record: Append the games to this file (gin_env/record.py), for ginrummy replay; by default games/ and the
+                date.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "play", words)
+
+    import secrets
+
+    from rich.console import Console
+
+    from experiments.play import play as play_games
+    from experiments.prompt import coloured
+    from gin_env.rules import as_rules
+
+    console = Console()
+
+    def ask(prompt: str) -> str:
+        line = console.input(coloured(prompt))
+        if not sys.stdin.isatty():
+            console.print(line, markup=False, highlight=False)  # a transcript then reads like a session
+        return line
+
+    play_games(
+        wanted["agent"],
+        rules=as_rules(wanted["rules"]),
+        match=wanted["match"],
+        hands=wanted["hands"],
+        seed=secrets.randbits(32) if wanted["seed"] is None else wanted["seed"],
+        seat=int(wanted["seat"]),
+        practice=wanted["practice"],
+        adviser=wanted["hints"],
+        record=wanted["record"],
+        console=console,
+        ask=ask,
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------- replay
@@ -376,27 +859,104 @@ def replay(words: list[str]) -> None:
     from rich.console import Console
 
     from experiments.replay import print_story, tell
-    from gin_env.record import RecordError, is_record, parse_record
 
     console = Console()
-    seats = (0, 1) if wanted["seat"] == "both" else (int(wanted["seat"]),)
-    name = "standard input" if wanted["file"] == "-" else wanted["file"]
-    shown = False
-    for number, text in enumerate(_lines(wanted["file"]), 1):
-        if not is_record(text) or wanted["line"] not in (None, number):
-            continue
-        try:
-            story = {"line": number} | tell(parse_record(text), seats)
-        except RecordError as error:
-            raise _Failure(f"{name}, line {number}: {error}") from None
+    for number, record in _records(wanted["file"], wanted["line"]):
+        with _blaming(wanted["file"], number):
+            story = {"line": number} | tell(record, _seats(wanted["seat"]))
         if wanted["json"]:
             print(json.dumps(story, allow_nan=False))
         else:
             print_story(story, console)
-        shown = True
+
+
+def analyse(words: list[str]) -> None:
+    """Looks at recorded moves again."""
+    import tyro
+
+    def arguments(
+        file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD")],
+        agent: Annotated[str, tyro.conf.arg(metavar="AGENT")],
+        seat: Literal["both", "0", "1"] = "both",
+        line: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+        worlds: int = 400,
+        candidates: int = 5,
+        seed: int = 0,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Say of recorded moves what a player would have played, and how many points those played cost.
+
+        The hand is played out from each decision, by the move played, by the player's and by a few others, in worlds
+        that the seat could not tell from the real one (experiments/analyse.py).
+
+        Args:
+            file: A file of records, as for `ginrummy replay`, or - for the standard input.
+            agent: Who judges: a player that `ginrummy agents` lists, or the folder of an exported bot.
+            seat: Whose decisions.
+            line: Only the record on this line of the file, counted from 1.
+            worlds: Worlds for each decision; four times as many halve the intervals.
+            candidates: Most moves that are compared at each decision.
+            seed: Decides the worlds and the player's random choices.
+            json: Print one JSON object instead of the tables.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "analyse", words)
+
+    import agents
+    from experiments.analyse import analyse as look_again
+    from experiments.analyse import print_analysis
+
+    player = agents.make(wanted["agent"])
+    options = {name: wanted[name] for name in ("worlds", "candidates", "seed")}
+    stories = []
+    for number, record in _records(wanted["file"], wanted["line"]):
+        with _blaming(wanted["file"], number):
+            story = look_again(record, player, seats=_seats(wanted["seat"]), **options)
+        stories.append({"line": number} | story)
+
+    def show(console: "Console") -> None:
+        for story in stories:
+            print_analysis(story, player.name, console)
+
+    _tell({"agent": player.name} | options | {"records": stories}, wanted["json"], wanted["out"], show)
+
+
+def _seats(seat: str) -> tuple[int, ...]:
+    return (0, 1) if seat == "both" else (int(seat),)
+
+
+def _records(file: str, line: int | None) -> Iterator[tuple[int, "Record"]]:
+    """Yields the records of a file, or the one on a line, with the numbers of their lines; at least one."""
+    from gin_env.record import is_record, parse_record
+
+    shown = False
+    for number, text in enumerate(_lines(file), 1):
+        if is_record(text) and line in (None, number):
+            with _blaming(file, number):
+                record = parse_record(text)
+            yield number, record
+            shown = True
     if not shown:
-        where = "" if wanted["line"] is None else f" on line {wanted['line']}"
-        raise _Failure(f"{name}: there is no record{where}")
+        where = "" if line is None else f" on line {line}"
+        raise _Failure(f"{_name(file)}: there is no record{where}")
+
+
+@contextmanager
+def _blaming(file: str, line: int) -> Iterator[None]:
+    """Says where the record is that something is wrong with."""
+    from gin_env.record import RecordError
+
+    try:
+        yield
+    except RecordError as error:
+        raise _Failure(f"{_name(file)}, line {line}: {error}") from None
+
+
+def _name(file: str) -> str:
+    return "standard input" if file == "-" else file
 
 
 def _lines(file: str) -> Iterator[str]:
@@ -428,7 +988,7 @@ def list_agents(words: list[str]) -> None:
     width = max(len(name) for name in names())
     for name in names():
         print(f"{name:{width}}  {describe(name)}")
-    print(f"{'DIR':{width}}  An exported bot: the folder that `ginrummy export` wrote.")
+    print(f"{'DIR':{width}}  An exported bot, or a training run: the folder that `ginrummy export` or `train` wrote.")
 
 
 def exploit(words: list[str]) -> None:
@@ -437,21 +997,41 @@ def exploit(words: list[str]) -> None:
 
     def arguments(
         agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT...")],
-        rules: Annotated[str, tyro.conf.arg(metavar="MINIATURE")] = "small",
-        method: Literal["auto", "lp", "cfr"] = "auto",
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        method: Literal["auto", "train", "lp", "cfr"] = "auto",
+        steps: int | None = None,
+        minutes: float | None = None,
+        seeds: tuple[int, ...] = (1,),
+        deals: int = 10_000,
+        recipe: Annotated[str, tyro.conf.arg(metavar="NAME|FILE")] = "exploit",
+        run: Annotated[Path, tyro.conf.arg(metavar="DIR")] = Path("runs/exploit"),
+        overwrite: bool = False,
         samples: int = 256,
         seed: int = 0,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     ) -> dict[str, Any]:
-        """Solve a small game, and say how much an opponent who knows how a player plays wins from it.
+        """Say how much an opponent who knows how a player plays wins from it.
+
+        A small game (--rules small) is solved, and the answer exact. On the full game responders are trained against
+        the player, and the answer is what the best of them and of the scripted players wins: a lower bound. Ctrl-C
+        leaves a checkpoint, from which the same command goes on.
 
         Args:
             agents: Players, as `ginrummy agents` lists them, or folders of exported bots.
-            rules: tiny, small, layoffs or sets; or rules of your own, as "preset:field=value,...".
-            method: How to solve the game: "lp" is exact and needs scipy, "cfr" comes close in less memory.
-            samples: Choices to watch at each decision, of players that do not tell their probabilities.
-            seed: Of the players' random choices.
+            rules: A preset, alone or with changes, or a TOML file; small games: tiny, small, layoffs or sets, or rules
+                of your own, as "preset:field=value,...".
+            method: "auto" solves games of fewer than 52 cards and trains on others; "train" trains; "lp" is exact and
+                needs scipy; "cfr" comes close in less memory.
+            steps: Trained: decisions of each responder; by default the recipe's. 0 tries scripted players only.
+            minutes: Trained: time for each responder in this call.
+            seeds: Trained: a responder for each.
+            deals: Trained: deals against the best responder; a fifth of them more to choose it.
+            recipe: Trained: how, as for `ginrummy train ppo`.
+            run: Trained: folder of the runs.
+            overwrite: Trained: start afresh.
+            samples: Solved: choices to watch at each decision, of players that do not tell their probabilities.
+            seed: Of the players' random choices and, where responders play, of the deals.
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
         """
@@ -459,17 +1039,38 @@ def exploit(words: list[str]) -> None:
 
     wanted = _tyro(arguments, "exploit", words)
 
-    from experiments.exploit import exploit_report, exploit_table
+    from experiments.miniature import as_miniature
 
-    result = exploit_report(
-        wanted["agents"],
-        wanted["rules"],
-        samples=wanted["samples"],
-        seed=wanted["seed"],
-        method=wanted["method"],
-        progress=lambda line: print(line, file=sys.stderr),
-    )
-    _tell(result, wanted["json"], wanted["out"], lambda console: console.print(exploit_table(result)))
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    rules = as_miniature(wanted["rules"])
+    method = wanted["method"]
+    if method in ("lp", "cfr") or (method == "auto" and rules.deck_size < 52):
+        from experiments.exploit import exploit_report, exploit_table
+
+        options = {name: wanted[name] for name in ("samples", "seed", "method")}
+        solved = exploit_report(wanted["agents"], rules, **options, progress=say)
+        _tell(solved, wanted["json"], wanted["out"], lambda console: console.print(exploit_table(solved)))
+        return
+
+    from experiments.responders import respond_line, respond_report, respond_table
+
+    options = {name: wanted[name] for name in ("steps", "seeds", "overwrite", "deals", "seed")}
+    seconds = None if wanted["minutes"] is None else 60 * wanted["minutes"]
+    path = find_recipe(wanted["recipe"])
+    # Scripted responders do without torch.
+    with nullcontext() if wanted["steps"] == 0 else _stoppable():
+        result = respond_report(
+            wanted["agents"], rules, **options, recipe=path, folder=wanted["run"], seconds=seconds, progress=say
+        )
+
+    def show(console: "Console") -> None:
+        for one in result["agents"]:
+            console.print(respond_table(one, result["rules"]["text"]))
+            console.print(respond_line(one), style="bold", highlight=False, markup=False, soft_wrap=True)
+
+    _tell(result, wanted["json"], wanted["out"], show)
 
 
 def rules(words: list[str]) -> None:
@@ -534,6 +1135,7 @@ def bench_engine(words: list[str]) -> None:
         seconds: float = 1.0,
         rounds: int = 5,
         rules: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RULES...")] = (),
+        game: Literal["gin", "rummy40"] = "gin",
         threads: int = 2,
         no_peers: bool = False,
         json: bool = False,
@@ -548,7 +1150,9 @@ def bench_engine(words: list[str]) -> None:
             tables: Tables that gin_env plays at once. Their observations should fit into the processor's cache.
             seconds: Length of a round.
             rounds: Rounds of each; the median counts.
-            rules: Presets, "preset:field=value,..." or .toml files; by default all presets, and manual play.
+            rules: Presets of either game, "preset:field=value,..." or .toml files; by default all presets of the game,
+                and manual play.
+            game: Whose presets; the other libraries are measured beside gin only.
             threads: Play the first of the rules on so many threads too.
             no_peers: Leave the other libraries out.
             json: Print one JSON object instead of the tables.
@@ -568,9 +1172,9 @@ def bench_engine(words: list[str]) -> None:
         tables=wanted["tables"],
         seconds=wanted["seconds"],
         rounds=wanted["rounds"],
-        rules=wanted["rules"] or bench.RULES,
+        rules=wanted["rules"] or (bench.RULES if wanted["game"] == "gin" else bench.RUMMY40_RULES),
         threads=wanted["threads"],
-        peers=not wanted["no_peers"],
+        peers=wanted["game"] == "gin" and not wanted["no_peers"],
         progress=lambda line: print(line, file=sys.stderr),
     )
     if wanted["plot"] is not None:
@@ -635,6 +1239,7 @@ def fuzz(words: list[str]) -> None:
         minutes: float = 1.0,
         seed: int | None = None,
         rules: Annotated[str | None, tyro.conf.arg(metavar="RULES")] = None,
+        game: Literal["gin", "rummy40"] = "gin",
         json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
     ) -> dict[str, Any]:
         """Play random rules at random, and check every invariant of the engine at every step.
@@ -648,6 +1253,7 @@ def fuzz(words: list[str]) -> None:
             seed: Of the first trial; by default a new one each time.
             rules: What to play in each trial: a preset, alone or with changes (plus20:oklahoma=true,target=50), or a
                 TOML file. By default random rules.
+            game: Which game's engine.
             json: Write a summary to this file.
         """
         return locals()
@@ -660,12 +1266,11 @@ def fuzz(words: list[str]) -> None:
 
     from experiments import fuzz as fuzzing
     from experiments.files import write_json
-    from gin_env.rules import as_rules
 
     seed = secrets.randbits(32) if wanted["seed"] is None else wanted["seed"]
-    rules = None if wanted["rules"] is None else as_rules(wanted["rules"])
+    rules = None if wanted["rules"] is None else fuzzing.GAMES[wanted["game"]].as_rules(wanted["rules"])
     with _time_bar(60 * wanted["minutes"]) as progress:
-        result = fuzzing.fuzz(wanted["minutes"], seed, rules, progress)
+        result = fuzzing.fuzz(wanted["minutes"], seed, rules, progress, wanted["game"])
     if wanted["json"] is not None:
         write_json(wanted["json"], result.to_json())
     Console().print(result.summary(), highlight=False, markup=False, soft_wrap=True)
@@ -677,24 +1282,13 @@ def fuzz(words: list[str]) -> None:
 
 @contextmanager
 def _time_bar(seconds: float) -> Iterator[Callable[["FuzzResult"], None]]:
-    """A progress bar on stderr, where that is a terminal; yields the callback of `experiments.fuzz.fuzz`."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[text]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("getting ready (the first time on a machine it compiles)", total=None, text="")
+    """The progress bar of a time; yields the callback of `experiments.fuzz.fuzz`."""
+    with _bar("fuzzing") as show:
 
         def progress(result: "FuzzResult") -> None:
             rate = f"{result.hands_per_second:,.0f} hands a second"
             text = f"{result.report.hands:,} hands, {result.rule_sets:,} rule sets, {rate}"
-            bar.update(task, description="fuzzing", completed=min(result.seconds, seconds), total=seconds, text=text)
+            show(min(result.seconds, seconds), seconds, text)
 
         yield progress
 
@@ -715,13 +1309,22 @@ def _tell(data: dict[str, Any], as_json: bool, out: Path | None, show: Callable[
 
 COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "train ppo": train_ppo,
+    "train dqn": train_dqn,
+    "train imitate": train_imitate,
+    "runs": runs,
+    "ablate": ablate,
     "export": export,
     "match": match,
+    "sprt": sprt,
+    "tournament": tournament,
+    "play": play,
     "replay": replay,
+    "analyse": analyse,
     "agents": list_agents,
     "exploit": exploit,
     "rules": rules,
     "docs": docs,
+    "fit strategist": fit_strategist,
     "bench engine": bench_engine,
     "bench train": bench_train,
     "fuzz": fuzz,

@@ -4,21 +4,28 @@ Names, ids, ranges and meanings are read from where they are defined, scores are
 compares the files with what this module prints. Only the sentences around them are written here.
 """
 
+import ast
+import dataclasses
 import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from agents import base
 from experiments.files import write_text
 from gin_env import actions, engine, melds, tables, view
 from gin_env.cards import NUM_CARDS, NUM_RANKS, RANKS, SUIT_GLYPHS, SUITS, card_name, cards_text, parse_cards, to_mask
 from gin_env.rulebook import DECISIONS, SOURCES, Source, describe
 from gin_env.rules import PRESETS, RANGES, RULES_DTYPE, Rules, as_rules, value_text
+from training.config import CONFIGS, RunConfig
+from training.folder import LOCK
+from training.metrics import GLOSSARY
 
 MARK = "<!-- Printed by `ginrummy docs --out docs`. Change the code that it is printed from, then run that again. -->"
 HOUSE = Path(__file__).parent / "rules" / "house.toml"
@@ -26,11 +33,16 @@ HOUSE = Path(__file__).parent / "rules" / "house.toml"
 
 def pages() -> dict[str, str]:
     """Returns all pages: their text by their path in docs/."""
+    from experiments import docs_rummy40  # it prints its tables with the functions below
+
     found = {
         "index.md": _index(),
         "actions.md": _actions(),
         "observations.md": _observations(),
         "tables.md": _tables(),
+        "training.md": _training(),
+        "players.md": _players(),
+        "rummy40.md": docs_rummy40.page(),
         "rules/index.md": _rules(),
         **{f"rules/{name}.md": _preset(name) for name in PRESETS},
     }
@@ -101,10 +113,10 @@ def _constants(first: str, names: str) -> Iterator[tuple[str, int, str]]:
         yield match.group(1), int(match.group(2)), match.group(3) or ""
 
 
-def _attributes(owner: type) -> dict[str, str]:
-    """Returns what a class docstring says of each attribute."""
+def _attributes(owner: object, heading: str = "Attributes") -> dict[str, str]:
+    """Returns what a docstring says of each attribute or, with the heading ``Args``, of each argument."""
     doc = inspect.getdoc(owner) or ""
-    section = re.search(r"^Attributes:\n(.*?)(?=^\S|\Z)", doc, re.MULTILINE | re.DOTALL)
+    section = re.search(rf"^{heading}:\n(.*?)(?=^\S|\Z)", doc, re.MULTILINE | re.DOTALL)
     found = re.finditer(
         r"^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)", section.group(1) if section else "", re.MULTILINE | re.DOTALL
     )
@@ -126,7 +138,9 @@ def _index() -> str:
 
 - [Quickstart](guide/quickstart.md): play, train, measure.
 - [Environments](guide/environments.md): every front door, with spaces, seeds and resets.
+- [Evaluation](guide/evaluation.md): duplicate deals, tournaments, ratings, intervals.
 - [Coming from PettingZoo, RLCard, OpenSpiel](guide/coming-from.md): what differs.
+- [A player in any language](guide/external.md): the line protocol, an example, bots of the EAAI challenge.
 
 ## Reference
 
@@ -135,7 +149,10 @@ What the numbers mean. These pages are printed from the code, and a test keeps t
 - [Actions](actions.md): one table of {actions.NUM_ACTIONS} actions, {actions.NUM_MANUAL_ACTIONS} in manual play.
 - [Observations](observations.md): the view of one seat, field by field, and the vector that networks read.
 - [Tables](tables.md): the state of a table, for those who work on the engine itself.
+- [Training](training.md): every setting of a training run, and every number that it tells.
 - [Rules](rules/index.md): the fields of `Rules`, the presets side by side, and house rules.
+- [Players](players.md): the rule of every player that comes with the library.
+- [Rummy40](rummy40.md): the second game: its rules, actions, observations and tables.
 
 ## The presets
 
@@ -338,6 +355,137 @@ def _tables() -> str:
 The field `rules` is a record of its own, with the fields of [Rules](rules/index.md) as numbers:
 {", ".join(_code(name) for name in RULES_DTYPE.names or ())}. What does not exist is -1.
 """
+
+
+# --------------------------------------------------------------------------------------------------------- training
+
+
+def _docstrings(kind: type) -> dict[str, str]:
+    """Returns what stands below each field in the source of a class."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
+    assert isinstance(body, ast.ClassDef)
+    return {
+        field.target.id: _plain(text.value.value)
+        for field, text in pairwise(body.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
+
+
+def _settings(kind: type[RunConfig], base: type | None = None) -> str:
+    """Returns the table of a config's own fields: those that ``base`` has not."""
+    known = {field.name for field in dataclasses.fields(base)} if base else set()
+    hints, meanings = get_type_hints(kind), _docstrings(kind)
+    rows = []
+    for field in dataclasses.fields(kind):
+        if field.name not in known:
+            hint, default = hints[field.name], getattr(kind(), field.name)
+            rows.append((_code(field.name), _hint(hint), _code(_default(default)), meanings[field.name]))
+    return _table(("setting", "type", "default", "meaning"), rows)
+
+
+def _hint(hint: Any) -> str:
+    words = {int: "whole number", float: "number", bool: "switch", str: "text"}
+    if get_origin(hint) is Literal:
+        return " or ".join(_code(choice) for choice in get_args(hint))
+    return words.get(hint) or ("list of names" if get_origin(hint) is tuple else "table of name = share")
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{}"
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,}".replace(",", "_") if isinstance(value, int) else str(value) or '""'
+
+
+def _training() -> str:
+    algorithms = [
+        f"## {name}\n\n`ginrummy train {name}`. {_plain((inspect.getdoc(kind) or '').partition(chr(10))[0])}\n\n"
+        + _settings(kind, RunConfig)
+        for name, kind in CONFIGS.items()
+    ]
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name, meaning in GLOSSARY.items():
+        groups.setdefault(name.partition("/")[0], []).append((_code(name), meaning))
+    scalars = [f"### {name}\n\n" + _table(("scalar", "meaning"), rows) for name, rows in groups.items()]
+    return "\n\n".join(
+        [
+            f"""
+# Training
+
+A run is a folder: `config.json` with its settings, `checkpoint.safetensors` from which the same command goes on,
+`best.safetensors` with the network that evaluated best, `metrics.jsonl` and TensorBoard files with its scalars, and
+`{LOCK}`, which names the process that trains in it. `ginrummy runs` lists runs and compares them, and `ginrummy export`
+makes a bot of one.
+
+A recipe is a TOML file of settings (`experiments/recipes`); a setting is an option of the command, too, with dashes
+for underscores. `algorithm` in a recipe says what it is for, `ppo` where it is not given.
+
+## Settings of every run
+""",
+            _settings(RunConfig),
+            *algorithms,
+            """
+## Scalars
+
+What a run tells, at each entry of its log. The step is the number of the learner's decisions, both seats counted.
+A unit of reward is `points_scale` points.
+""",
+            *scalars,
+        ]
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- players
+
+
+def _players() -> str:
+    return "\n\n".join(
+        [
+            f"""
+# Players
+
+The players that come with the library, and the rule of each. `ginrummy agents` lists them, `agents.make("greedy")`
+makes one, and wherever a player is asked for it can be written as text (`agents.make`): a name, alone or with options
+after a colon, such as `greedy:knock=5,late_knock=2`. The folder of an exported bundle is a player too, and so is that
+of a training run (`runs/quick`), whose last checkpoint plays, or one of its checkpoint files.
+
+{_list(f"[{name}](#{name}): {_plain(base.describe(name))}" for name in base.names())}
+""",
+            *(_player(name) for name in base.names()),
+        ]
+    )
+
+
+def _player(name: str) -> str:
+    """Returns a player's section: its rule, which is the docstring up to the first heading, and its options."""
+    made = base.factory(name)
+    rule = re.split(
+        r"^(?:Args|Attributes|Returns|Raises):$", inspect.getdoc(made) or "", maxsplit=1, flags=re.MULTILINE
+    )
+    parts = [f"## {name}", _prose(rule[0])]
+    meanings = _attributes(made, "Args")
+    options = [one for one in inspect.signature(made).parameters.values() if one.name in meanings]
+    if options:
+        rows = ((_code(one.name), _code(one.default), meanings[one.name]) for one in options)
+        parts.append(_table(("option", "default", "meaning"), rows))
+    return "\n\n".join(parts)
+
+
+def _prose(text: str) -> str:
+    """Docstring text of several paragraphs as Markdown: items of lists are a line each, indented blocks stay."""
+    blocks = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        if not block.startswith("    "):
+            block = "\n".join(_plain(item) for item in re.split(r"\n(?=- )", block))
+        blocks.append(block)
+    return "\n\n".join(blocks)
 
 
 # ------------------------------------------------------------------------------------------------------------ rules

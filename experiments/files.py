@@ -1,5 +1,6 @@
 """Files that are there in full or not at all: written beside, then renamed."""
 
+import errno
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -40,6 +41,41 @@ def write_text(path: str | Path, text: str) -> None:
     """Writes a text file, as `replacing` does."""
     with writing(path) as file:
         file.write(text)
+
+
+def append_line(path: str | Path, line: str | None) -> int:
+    """Appends a line to a text file, whole or not at all, whoever else appends to it. The file and its folder are made.
+
+    Args:
+        path: The file. If it does not end with the end of a line, one is put in between.
+        line: The line, without its end; None appends nothing, and only tries whether it could.
+
+    Returns:
+        The number of the line, from 1; 0 if there is none.
+
+    Raises:
+        OSError: If the file cannot be written.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = not path.exists()
+    with open(path, "a+b", buffering=0) as file:
+        if line is None:
+            if made:
+                path.unlink()
+            return 0
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        before = file.read(size)  # nothing, where it is a device
+        data = line.encode() + b"\n"
+        if before and not before.endswith(b"\n"):
+            data = b"\n" + data
+        if file.write(data) != len(data):
+            file.truncate(size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        if path.is_file():  # and no device
+            os.fsync(file.fileno())
+        return (before + data).count(b"\n")
 
 
 def write_json(path: str | Path, data: Mapping[str, Any]) -> None:

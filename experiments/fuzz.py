@@ -1,5 +1,7 @@
 """Random rules, random play, every invariant: `gin_env.testing.check_rules` for as long as one likes.
 
+The same for Rummy40, with `gin_env.rummy40.testing.check_rules`.
+
 A trial is a pure function of its seed: the rules (unless they are given), the number of tables and of hands, the deals
 and the choices. So a failure is told by its rules and its seed, and the same two show it again.
 """
@@ -12,10 +14,16 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
-from gin_env.rules import MAX_HAND_SIZE, PRESETS, Rules
+from gin_env.rules import MAX_HAND_SIZE, PRESETS, Rules, as_rules
+from gin_env.rummy40 import testing as rummy40
+from gin_env.rummy40.rules import Rummy40Rules
+from gin_env.rummy40.rules import as_rules as rummy40_rules
 from gin_env.testing import ConformanceError, Report, check_rules
+
+GameName = Literal["gin", "rummy40"]
+AnyRules = Rules | Rummy40Rules
 
 # Of a trial: now and then single tables and odd batches, mostly some that are large enough to be fast.
 TABLES = (1, 2, 7, 33, 100, 128, 128, 256, 256, 512)
@@ -31,17 +39,20 @@ class Failure:
         seed: Of the trial.
         check: Name of the check, or of an exception that is no failed check.
         message: What was found, and how the table came there; or a traceback.
+        game: One of `GAMES`.
     """
 
     rules: str
     seed: int
     check: str
     message: str
+    game: str = "gin"
 
     @property
     def command(self) -> str:
         """The command that shows it again."""
-        return f"ginrummy fuzz --rules {shlex.quote(self.rules)} --seed {self.seed}"
+        game = "" if self.game == "gin" else f"--game {self.game} "
+        return f"ginrummy fuzz {game}--rules {shlex.quote(self.rules)} --seed {self.seed}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,39 +165,92 @@ def _random_fields(rng: Random) -> dict[str, Any]:
     }
 
 
-def trial(seed: int, rules: Rules | None = None) -> tuple[Rules, Report | Failure]:
+def random_rummy40_rules(rng: Random) -> Rummy40Rules:
+    """Returns rules of Rummy40 that can be played: those of the page with a few changes, or with nearly all changed."""
+    share = rng.choice((0.1, 0.3, 0.6, 1.0))  # of the fields that change
+    opening = rng.choice((0, 40, 50, rng.randint(1, 100)))
+    values: dict[str, Any] = {
+        "packs": rng.choice((None, 1, 2)),
+        "jokers": rng.choice((None, rng.randint(0, 4))),
+        "ranks": rng.choice((rng.randint(3, 13), 13)),
+        "suits": rng.choice((rng.randint(1, 4), 4)),
+        "hand_size": rng.choice((rng.randint(2, 10), 10)),
+        "opening": opening,
+        "wrong_opening": rng.choice(("masked", "penalty")) if opening else "masked",
+        "opening_penalty": rng.choice((0, 20, 1000)),
+        "adding": rng.choice((None, "own", "any")),
+        "stealing": rng.choice(("any", "own", "no")),
+        "pile": rng.choice(("anyone", "opened")),
+        "rediscard": rng.random() < 0.5,
+        "joker_points": rng.choice((0, 25, 50, 1000)),
+        "first_dealer": rng.choice(("random", 0, 1)),
+        "draw_cap": rng.choice((1, rng.randint(2, 40), 200)),
+        "limit": rng.choice((None, 1, 100, 200, 500, rng.randint(1, 1000), 1_000_000)),
+    }
+    fields = {name: value for name, value in values.items() if rng.random() < share}
+    if not fields.get("opening", 40):
+        fields.pop("wrong_opening", None)
+    fields["seats"] = rng.choice((2, 2, 4))
+    while True:
+        try:
+            return Rummy40Rules.from_dict(fields)
+        except ValueError:  # too few cards, or too many jokers for the hand: give some of it up
+            del fields[
+                rng.choice([name for name in fields if name in ("packs", "jokers", "ranks", "suits", "hand_size")])
+            ]
+
+
+class Game(NamedTuple):
+    """What is tried of a game."""
+
+    as_rules: Callable[[str], AnyRules]
+    random_rules: Callable[[Random], AnyRules]
+    check_rules: Callable[..., Report]
+    warm_up: str  # rules whose hands come to most kernels
+
+
+GAMES = {
+    "gin": Game(as_rules, random_rules, check_rules, "openspiel"),
+    "rummy40": Game(rummy40_rules, random_rummy40_rules, rummy40.check_rules, "rummy40:opening=0"),
+}
+assert set(GAMES) == set(get_args(GameName))
+
+
+def trial(seed: int, rules: AnyRules | None = None, game: str = "gin") -> tuple[AnyRules, Report | Failure]:
     """Plays one trial.
 
     Args:
         seed: Decides everything.
         rules: What to play; by default that, too, is random.
+        game: One of `GAMES`.
 
     Returns:
         The rules that were played, and what was seen or what failed.
     """
-    rules = rules or random_rules(Random(f"{seed} rules"))
+    rules = rules or GAMES[game].random_rules(Random(f"{seed} rules"))
     rng = Random(f"{seed} sizes")
     tables = rng.choice(TABLES)
     hands = max(2 * tables, LEAST_HANDS)
     try:
-        return rules, check_rules(rules, hands=hands, seed=seed, tables=tables)
+        return rules, GAMES[game].check_rules(rules, hands=hands, seed=seed, tables=tables)
     except ConformanceError as error:
-        return rules, Failure(rules.text, seed, error.check, str(error))
+        return rules, Failure(rules.text, seed, error.check, str(error), game)
     except Exception as error:  # the engine should not raise, whatever it is
-        return rules, Failure(rules.text, seed, type(error).__name__, traceback.format_exc())
+        return rules, Failure(rules.text, seed, type(error).__name__, traceback.format_exc(), game)
 
 
-def _warm_up() -> None:
+def _warm_up(game: str) -> None:
     """Compiles what a trial needs, which the time is not for."""
     with contextlib.suppress(Exception):  # what is wrong is for the trials to find and to tell
-        check_rules("openspiel", hands=1, tables=1)
+        GAMES[game].check_rules(GAMES[game].warm_up, hands=1, tables=1)
 
 
 def fuzz(
     minutes: float,
     seed: int,
-    rules: Rules | None = None,
+    rules: AnyRules | None = None,
     progress: Callable[[FuzzResult], None] | None = None,
+    game: str = "gin",
 ) -> FuzzResult:
     """Plays trials until the time is over, one fails or somebody presses Ctrl-C.
 
@@ -195,6 +259,7 @@ def fuzz(
         seed: Of the first trial; the next has the next number.
         rules: What to play; by default each trial has random rules.
         progress: Called with the result so far after each trial.
+        game: One of `GAMES`.
 
     Raises:
         ValueError: If the time is not positive or the seed is out of range.
@@ -203,13 +268,13 @@ def fuzz(
         raise ValueError(f"minutes is {minutes}; expected more than 0")
     if not 0 <= seed < 1 << 62:
         raise ValueError(f"seed is {seed}; expected 0 to 2**62 - 1")
-    _warm_up()
+    _warm_up(game)
     start = time.perf_counter()
     seen: set[str] = set()
     result = FuzzResult(seed, 0, 0, 0.0, Report(0, 0, Counter(), Counter()))
     try:
         while not result.failure and (not result.trials or result.seconds < 60 * minutes):
-            played, outcome = trial(seed + result.trials, rules)
+            played, outcome = trial(seed + result.trials, rules, game)
             seen.add(played.fingerprint)
             result = dataclasses.replace(
                 result,

@@ -56,7 +56,7 @@ def tell(record: Record, seats: Collection[int] = (0, 1)) -> Story:
             _finish_hand(hand, tables)
         moves = record.hands[len(story["hands"]) - 1].moves
         if played < len(moves):
-            move = _begin_move(t, moves[played], seats)
+            move = move_story(t, moves[played], seats)
     # Who is to move where the record stops.
     running = t["phase"] != OVER
     story["mover"] = int(t["mover"]) if running else None
@@ -67,7 +67,7 @@ def tell(record: Record, seats: Collection[int] = (0, 1)) -> Story:
 
 
 def _deal(t: np.void, number: int, seats: Collection[int]) -> Story:
-    hands = [_hand(int(t["hands"][seat]), t) if seat in seats else None for seat in range(2)]
+    hands = [hand_story(int(t["hands"][seat]), t) if seat in seats else None for seat in range(2)]
     return {
         "number": number,
         "dealer": int(t["dealer"]),
@@ -83,7 +83,7 @@ def _deal(t: np.void, number: int, seats: Collection[int]) -> Story:
     }
 
 
-def _hand(cards: int, t: np.void) -> Story:
+def hand_story(cards: int, t: np.void) -> Story:
     """A hand as its owner would arrange it."""
     hands = np.array([cards], dtype=np.uint64)
     laid = arrange(hands, int(t["rules"]["pack"]))
@@ -100,7 +100,7 @@ def _names(cards: int) -> list[str]:
     return [card_name(card) for card in from_mask(cards)]
 
 
-def _begin_move(t: np.void, action: int, seats: Collection[int]) -> Story:
+def move_story(t: np.void, action: int, seats: Collection[int]) -> Story:
     """What is known of a move before it is played; the record may still be wrong about it."""
     seat = int(t["mover"])
     card: int | None = None
@@ -126,7 +126,7 @@ def _begin_move(t: np.void, action: int, seats: Collection[int]) -> Story:
 def _finish_move(move: Story, t: np.void, seats: Collection[int]) -> None:
     """Adds the mover's hand after the move."""
     shown = move["seat"] in seats
-    move["hand"] = _hand(int(t["hands"][move["seat"]]), t) if shown else None
+    move["hand"] = hand_story(int(t["hands"][move["seat"]]), t) if shown else None
 
 
 def _finish_hand(hand: Story, tables: Tables) -> None:
@@ -189,24 +189,24 @@ def _opening(story: Mapping[str, Any], hand: Mapping[str, Any]) -> list[Line]:
     ]
     for seat, held in enumerate(hand["hands"]):
         if held is not None:
-            lines.append([f"{_INDENT}seat {seat}  ", *_arranged(held["cards"], held["melds"])])
+            lines.append([f"{_INDENT}seat {seat}  ", *arranged(held["cards"], held["melds"])])
             lines[-1].append(f"  deadwood {held['deadwood']}")
     return lines
 
 
 def _move_line(move: Mapping[str, Any]) -> Line:
-    what = _what(move)
+    what = move_words(move)
     line: Line = [f"{move['number']:>4}  seat {move['seat']}  ", *what]
     # The hand once it has its size again; during the showdown nothing changes in it.
     if DISCARD <= move["action"] < BIG_GIN and move["hand"] is not None:
         width = sum(len(part) for part in what)
         line.append(" " * max(16 - width, 1))
-        line += _arranged(move["hand"]["cards"], move["hand"]["melds"])
+        line += arranged(move["hand"]["cards"], move["hand"]["melds"])
         line.append(f"  deadwood {move['hand']['deadwood']}")
     return line
 
 
-def _what(move: Mapping[str, Any]) -> Line:
+def move_words(move: Mapping[str, Any]) -> Line:
     """A move in words."""
     action = move["action"]
     card: str | Text = _card(move["card"]) if move["card"] else "a card"
@@ -234,7 +234,7 @@ def _ending(story: Mapping[str, Any], hand: Mapping[str, Any]) -> list[Line]:
     lines: list[Line] = []
     for seat in range(2):
         cards = [card for card in result["hands"][seat] if card not in laid_off]
-        line: Line = [f"{_INDENT}seat {seat}  ", *_arranged(cards, result["melds"][seat])]
+        line: Line = [f"{_INDENT}seat {seat}  ", *arranged(cards, result["melds"][seat])]
         if laid_off and seat != result["knocker"]:
             line.append("  lays off")
             comma = " "
@@ -280,7 +280,7 @@ def _meld(names: Iterable[str]) -> Line:
     return ["[", *_cards(names), "]"]
 
 
-def _arranged(cards: Iterable[str], melds: Iterable[list[str]]) -> Line:
+def arranged(cards: Iterable[str], melds: Iterable[list[str]]) -> Line:
     """A hand: its melds, then the other cards by suit."""
     melds = list(melds)
     line: Line = []

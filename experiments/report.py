@@ -1,7 +1,7 @@
 """Reports for people (sentences and rich tables) and for programs (JSON files)."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,8 @@ from rich.table import Table
 from gin_env.rulebook import DECISIONS, SOURCES, describe
 from gin_env.rules import PRESETS, Rules
 
-if TYPE_CHECKING:  # it loads numba, which reports do without
+if TYPE_CHECKING:  # they load numba, which reports do without
+    from agents.base import Agent
     from agents.match import Behaviour, MatchResult
 from experiments.files import replacing
 
@@ -33,8 +34,15 @@ def headline(result: "MatchResult") -> str:
             f"{a} and {b} cannot be told apart: {mean:+z.{digits}f} points a hand for {a} "
             f"(95 % interval {low:+z.{digits}f} to {high:+z.{digits}f}), {played}"
         )
+    rate, (least, most) = result.win_rate, result.win_ci95
     if mean < 0:  # told from the winner's side
         a, b, mean, low, high = b, a, -mean, -high, -low
+        rate, least, most = 1 - rate, 1 - most, 1 - least
+    if result.match:
+        return (
+            f"{a} wins {percent(rate)} of matches against {b} (95 % interval {percent(least)} to {percent(most)}) "
+            f"and {mean:+.{digits}f} points a hand ({low:+.{digits}f} to {high:+.{digits}f}), {played}"
+        )
     return (
         f"{a} beats {b} by {mean:.{digits}f} points a hand "
         f"(95 % interval {low:.{digits}f} to {high:.{digits}f}), {played}"
@@ -48,30 +56,33 @@ def side_names(result: "MatchResult") -> tuple[str, str]:
     return result.a, result.b
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
+    """Writes a share, "-" for none."""
     return "-" if share is None else f"{100 * share:.1f} %"
 
 
-def _number(value: float | None, form: str = ".1f") -> str:
+def number(value: float | None, form: str = ".1f") -> str:
+    """Writes a number, "-" for none."""
     return "-" if value is None else format(value, form)
 
 
 # What is shown of each side's behaviour.
-_BEHAVIOUR: tuple[tuple[str, Callable[["Behaviour"], str]], ...] = (
-    ("knocks", lambda side: _percent(side.knock)),
-    ("gin", lambda side: _percent(side.gin)),
-    ("big gin", lambda side: _percent(side.big_gin)),
-    ("undercuts the other", lambda side: _percent(side.undercut_made)),
-    ("is undercut", lambda side: _percent(side.undercut_suffered)),
-    ("deadwood when knocking", lambda side: _number(side.knock_deadwood)),
-    ("own turns in a hand", lambda side: _number(side.turns)),
-    ("draws from the pile", lambda side: _percent(side.takes)),
+BEHAVIOUR: tuple[tuple[str, Callable[["Behaviour"], str]], ...] = (
+    ("knocks", lambda side: percent(side.knock)),
+    ("gin", lambda side: percent(side.gin)),
+    ("big gin", lambda side: percent(side.big_gin)),
+    ("undercuts the other", lambda side: percent(side.undercut_made)),
+    ("is undercut", lambda side: percent(side.undercut_suffered)),
+    ("deadwood when knocking", lambda side: number(side.knock_deadwood)),
+    ("own turns in a hand", lambda side: number(side.turns)),
+    ("draws from the pile", lambda side: percent(side.takes)),
 )
 
 
 def match_table(result: "MatchResult") -> Table:
     """Returns the table of a match: results, seats, behaviour and speed, a column for each side."""
-    table = Table(title=f"{result.rules}, seed {result.seed}, {2 * result.deals:,} hands", title_justify="left")
+    games = f"{2 * result.deals:,} matches, " if result.match else ""
+    table = Table(title=f"{result.rules}, seed {result.seed}, {games}{result.hands:,} hands", title_justify="left")
     table.add_column("")
     for name in side_names(result):
         table.add_column(name, justify="right")
@@ -80,17 +91,21 @@ def match_table(result: "MatchResult") -> Table:
     # The other side is the dealer where a is not.
     table.add_row("  as non-dealer", f"{result.as_non_dealer:+z.2f}", f"{-result.as_dealer:+z.2f}")
     table.add_row("  as dealer", f"{result.as_dealer:+z.2f}", f"{-result.as_non_dealer:+z.2f}")
-    hands = 2 * result.deals
-    table.add_row("hands won", _percent(result.hands_won / hands), _percent(result.hands_lost / hands))
+    hands = max(result.hands, 1)
+    table.add_row("hands won", percent(result.hands_won / hands), percent(result.hands_lost / hands))
+    if result.match:
+        table.add_row("matches won", percent(result.win_rate), percent(1 - result.win_rate))
+    if any(result.forfeits):
+        table.add_row("games forfeited", *(f"{number:,}" for number in result.forfeits))
     table.add_section()
-    for label, show in _BEHAVIOUR:
+    for label, show in BEHAVIOUR:
         table.add_row(label, *(show(side) for side in result.behaviour))
     table.add_section()
     for label, share in (("dead hands", result.dead), ("ties", result.tied), ("hands truncated", result.truncated)):
-        table.add_row(label, _percent(share), _percent(share))
+        table.add_row(label, percent(share), percent(share))
     table.add_section()
-    table.add_row("decisions a second", *(_number(side.per_second, ",.0f") for side in result.speed))
-    table.add_row("milliseconds a decision", *(_number(side.milliseconds, ".4g") for side in result.speed))
+    table.add_row("decisions a second", *(number(side.per_second, ",.0f") for side in result.speed))
+    table.add_row("milliseconds a decision", *(number(side.milliseconds, ".4g") for side in result.speed))
     return table
 
 
@@ -99,6 +114,16 @@ def print_match(result: "MatchResult", console: Console) -> None:
     console.print(match_table(result))
     console.print(f"rules {result.fingerprint}, decks {result.deck_hash[:16]}", style="dim", highlight=False)
     console.print(headline(result), style="bold", highlight=False, markup=False, soft_wrap=True)
+
+
+def print_incidents(player: "Agent", console: Console) -> None:
+    """Prints what went wrong with a player that counts it (`agents.external.ExternalAgent`)."""
+    incidents = getattr(player, "incidents", None)
+    if incidents:
+        counts = ", ".join(f"{number:,} {kind}" for kind, number in incidents.items())
+        last = getattr(player, "last_incident", "")
+        line = f"{player.name}: {counts}" + (f"; the last: {last}" if last else "")
+        console.print(line, style="yellow", highlight=False, markup=False, soft_wrap=True)
 
 
 def bench_table(bench: Mapping[str, Any]) -> Table:
@@ -172,6 +197,81 @@ def print_bench_train(bench: Mapping[str, Any], console: Console) -> None:
         rate += f", {bench['ratio']:.2f} times MaskablePPO ({bench['ratio_per_core']:.2f} times while each had a core)"
         rate += f"; both networks have {first['parameters']:,} weights"
     console.print(rate, style="bold", highlight=False, soft_wrap=True)
+
+
+def ablation_table(result: Mapping[str, Any]) -> Table:
+    """Returns the table of `experiments.ablation.ablate`: points a hand by variant, the mean over its seeds."""
+    table = Table(
+        title=f"{result['minutes']:g} minutes of processor time each, {result['deals']:,} deals played twice",
+        title_justify="left",
+    )
+    table.add_column("variant", no_wrap=True)
+    for name in (*result["opponents"], "mean", "by seed", "decisions", "us each"):
+        table.add_column(name, justify="right")
+    by_name: dict[str, list[Mapping[str, Any]]] = {}
+    for run in result["runs"]:
+        by_name.setdefault(run["variant"], []).append(run)
+    for name, runs in by_name.items():
+        points = [
+            sum(run["matches"][opponent]["points_per_hand"] for run in runs) / len(runs)
+            for opponent in result["opponents"]
+        ]
+        table.add_row(
+            name,
+            *(f"{value:+.2f}" for value in (*points, sum(points) / len(points))),
+            " ".join(f"{run['mean']:+.2f}" for run in runs),
+            f"{sum(run['steps'] for run in runs) / len(runs) / 1e6:.1f} M",
+            f"{sum(run['microseconds_per_decision'] for run in runs) / len(runs):.0f}",
+        )
+    return table
+
+
+def fit_table(result: Mapping[str, Any]) -> Table:
+    """Returns the table of `experiments.fit.fit`: the weights, and what they win on new deals."""
+    table = Table(
+        title=f"{result['generations']:,} generations of {result['population']:,}, seed {result['seed']}",
+        title_justify="left",
+        caption="\n".join(
+            f"against {name} {told['points_per_hand']:+.2f} points a hand (95 % interval {_ends(told['ci95'])})"
+            for name, told in result["check"]["against"].items()
+        )
+        + f"\non {result['check']['deals']:,} new deals, each played twice",
+        caption_justify="left",
+    )
+    table.add_column("term", no_wrap=True)
+    table.add_column("weight", justify="right")
+    for name, weight in result["weights"].items():
+        table.add_row(name, f"{weight:g}")
+    return table
+
+
+def terms_table(result: Mapping[str, Any]) -> Table:
+    """Returns the table of `experiments.fit.ablate`: what is lost without each term."""
+    table = Table(
+        title=f"points a hand lost, {result['deals']:,} deals played twice",
+        title_justify="left",
+        caption=f"mean: over {', '.join(result['opponents'])}; with its interval of 95 %",
+        caption_justify="left",
+    )
+    table.add_column("term", no_wrap=True)
+    against = list(next(iter(result["terms"].values()))["against"])
+    for name in ("weight", "set to", "mean", "", *against):
+        table.add_column(name, justify="right", no_wrap=not name)
+    for name, term in result["terms"].items():
+        lost = [term["against"][opponent]["points_per_hand"] for opponent in against]
+        table.add_row(
+            name,
+            f"{term['weight']:g}",
+            f"{term['set_to']:g}",
+            f"{term['lost']['points_per_hand']:+.2f}",
+            _ends(term["lost"]["ci95"]),
+            *(f"{value:+.2f}" for value in lost),
+        )
+    return table
+
+
+def _ends(interval: Sequence[float]) -> str:
+    return f"{interval[0]:+.2f} to {interval[1]:+.2f}"
 
 
 def _print_machine(bench: Mapping[str, Any], console: Console) -> None:

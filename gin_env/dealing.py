@@ -9,30 +9,15 @@ import numpy as np
 from gin_env._compile import kernel
 from gin_env.actions import MAX_MELDS
 from gin_env.cards import NO_CARD, NUM_CARDS, NUM_RANKS
+from gin_env.keys import below, mix
 from gin_env.melds import INT_POINTS, bit
 from gin_env.rules import CODES
 from gin_env.showdown import episode_over
 from gin_env.tables import DEAD, NOBODY, OFFER, TRUNCATED
 
 _U0 = np.uint64(0)
-_U1 = np.uint64(1)
 _RANDOM_DEALER = CODES["random"]
 _SAME, _WINNER = CODES["same"], CODES["winner"]
-
-
-@kernel
-def mix(key, number):
-    """A 64-bit hash of a key and a number (the finalizer of splitmix64, Steele et al. 2014)."""
-    x = key + np.uint64(0x9E3779B97F4A7C15) * (number + _U1)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@kernel
-def below(key, number, bound):
-    """A uniform integer of 0 to ``bound - 1`` from (key, number); the bias is under 2**-25."""
-    return np.int64(((mix(key, number) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
 @kernel

@@ -29,7 +29,8 @@ from gin_env.actions import (
     action_name,
 )
 from gin_env.cards import NO_CARD, cards_text, from_mask
-from gin_env.dealing import deal_next, mix, start_hand
+from gin_env.dealing import deal_next, start_hand
+from gin_env.keys import mix, mix_keys
 from gin_env.melds import (
     bit,
     least_deadwood,
@@ -316,12 +317,6 @@ def play(t, action):
 
 
 @kernel
-def _mix_keys(seed, numbers, out):
-    for i in range(numbers.size):
-        out[i] = mix(seed, numbers[i])
-
-
-@kernel
 def _decision_keys(seed, t, out):
     for i in range(t.size):
         out[i] = mix(mix(seed ^ t[i].key, np.uint64(t[i].hand_number)), np.uint64(t[i].num_moves))
@@ -373,20 +368,6 @@ def _step(t, actions, redeal, points, over):
 
 
 # -------------------------------------------------------------------------------------------------- public functions
-
-
-def mix_keys(seed: int, numbers: np.ndarray) -> np.ndarray:
-    """Returns one 64-bit key for each number, a pure function of (seed, number): uint64 of the numbers' shape.
-
-    Raises:
-        ValueError: If ``seed`` is not 0 to 2**64 - 1.
-    """
-    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or not 0 <= seed < 1 << 64:
-        raise ValueError(f"seed is {seed!r}; expected a whole number of 0 to 2**64 - 1")
-    numbers = np.ascontiguousarray(numbers, dtype=np.uint64)
-    out = np.empty(numbers.shape, dtype=np.uint64)
-    _mix_keys(np.uint64(seed), numbers.ravel(), out.ravel())
-    return out
 
 
 def decision_keys(seed: int, tables: Tables) -> np.ndarray:

@@ -12,19 +12,41 @@ A named preset is a `Rules` object; a house variant is one with other fields:
 """
 
 import dataclasses
-import hashlib
-import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 import numpy as np
 
 from gin_env.actions import NUM_ACTIONS, NUM_MANUAL_ACTIONS
 from gin_env.cards import NUM_RANKS, NUM_SUITS
+from gin_env.fields import (
+    changes,
+    check_fields,
+    check_names,
+    fingerprint,
+    from_numbers,
+    load_toml,
+    read_text,
+    rules_text,
+    to_row,
+    value_text,
+)
+
+__all__ = [
+    "CODES",
+    "PRESETS",
+    "RANGES",
+    "RULES_DTYPE",
+    "Rules",
+    "as_rules",
+    "automatic",
+    "load_rules",
+    "preset",
+    "value_text",
+]
 
 MAX_HAND_SIZE = 10
 MAX_DRAW_CAP = 200
@@ -44,18 +66,6 @@ RANGES = {
     "take_cap": (1, 1000),
     "target": (1, 1_000_000),
 }
-
-
-def _check_type(field: str, value: Any, kind: Any) -> None:
-    if get_origin(kind) is Literal:
-        # By type as well: True would otherwise pass for the seat 1.
-        if not any(type(value) is type(choice) and value == choice for choice in get_args(kind)):
-            raise ValueError(f"rules: {field} is {value!r}; expected one of {get_args(kind)}")
-        return
-    kinds = get_args(kind) or (kind,)
-    if type(value) not in kinds:
-        wanted = " or ".join("None" if k is type(None) else k.__name__ for k in kinds)
-        raise TypeError(f"rules: {field} is {value!r}; expected {wanted}")
 
 
 @dataclass(frozen=True)
@@ -126,12 +136,7 @@ class Rules:
             TypeError: If a field has the wrong type.
             ValueError: If a value, or a combination of values, cannot be played.
         """
-        for field, kind in get_type_hints(type(self)).items():
-            _check_type(field, getattr(self, field), kind)
-        for field, (low, high) in RANGES.items():
-            value = getattr(self, field)
-            if value is not None and not low <= value <= high:
-                raise ValueError(f"rules: {field} is {value}; expected {low} to {high}")
+        check_fields(self, RANGES)
         if self.double_spades != "no" and not self.oklahoma:
             raise ValueError(f"rules: double_spades={self.double_spades!r} needs oklahoma=True, whose upcard it reads")
         if self.layoffs == "best" and self.defender_melds == "manual":
@@ -172,9 +177,7 @@ class Rules:
     @property
     def text(self) -> str:
         """A preset and what differs from it, such as ``plus20:oklahoma=true,target=50``; `as_rules` reads it."""
-        base = PRESETS.get(self.name, PRESETS[DEFAULT_PRESET])
-        changes = [f"{name}={value_text(getattr(self, name))}" for name in _changes(self, base)]
-        return base.name + (":" + ",".join(changes) if changes else "")
+        return rules_text(self, PRESETS.get(self.name, PRESETS[DEFAULT_PRESET]))
 
     def to_dict(self) -> dict[str, Any]:
         """Returns all fields as plain values."""
@@ -187,7 +190,7 @@ class Rules:
         Raises:
             ValueError: If a field is unknown or its value cannot be played.
         """
-        _check_names(fields)
+        check_names(cls, fields)
         try:
             return cls(**fields)
         except TypeError as error:
@@ -196,21 +199,11 @@ class Rules:
     @property
     def fingerprint(self) -> str:
         """Sixteen hex digits that differ whenever the game played differs."""
-        fields = self.to_dict()
-        del fields["name"]
-        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
+        return fingerprint(self.to_dict())
 
     def record(self) -> np.ndarray:
         """Returns the rules as kernels read them: a (1,) array of `RULES_DTYPE`."""
-        row = np.zeros(1, dtype=RULES_DTYPE)
-        for name in RULES_DTYPE.names or ():
-            value = getattr(self, name)
-            if value is None:
-                value = -1
-            elif isinstance(value, str):
-                value = CODES[value]
-            row[name] = value
-        return row
+        return to_row(self, RULES_DTYPE, CODES)
 
     @classmethod
     def from_row(cls, row: np.void) -> "Rules":
@@ -275,7 +268,7 @@ PRESETS = {
 }
 
 
-def preset(name: str, /, **changes: Any) -> Rules:
+def preset(name: str, /, **fields: Any) -> Rules:
     """Returns a named preset, with some fields changed.
 
     Raises:
@@ -284,9 +277,9 @@ def preset(name: str, /, **changes: Any) -> Rules:
     # A file of rules may hold anything here, also what no dictionary can look up.
     if not isinstance(name, str) or name not in PRESETS:
         raise ValueError(f"{name!r} is no preset; expected one of {', '.join(PRESETS)}")
-    _check_names(changes)
+    check_names(Rules, fields)
     try:
-        return dataclasses.replace(PRESETS[name], **changes)
+        return dataclasses.replace(PRESETS[name], **fields)
     except TypeError as error:
         raise ValueError(str(error)) from None
 
@@ -313,17 +306,7 @@ def as_rules(rules: "Rules | str") -> Rules:
         raise ValueError(f"rules are {rules!r}; expected a Rules object, a preset's name or a .toml file")
     if rules.endswith(".toml"):
         return load_rules(rules)
-    name, _, changes = rules.partition(":")
-    if name not in PRESETS:
-        raise ValueError(f"{name!r} is no preset; expected one of {', '.join(PRESETS)}, or a .toml file")
-    fields: dict[str, Any] = {}
-    for change in filter(None, changes.split(",")):
-        field, equals, value = change.partition("=")
-        if not equals:
-            raise ValueError(f"rules {rules!r}: {change!r} is not of the form field=value")
-        if field.strip() in fields:
-            raise ValueError(f"rules {rules!r}: {field.strip()} is given twice")
-        fields[field.strip()] = _read_value(value.strip())
+    name, fields = read_text(rules, PRESETS)
     return preset(name, **fields)
 
 
@@ -336,67 +319,15 @@ def load_rules(path: str | Path) -> Rules:
         ValueError: If the file is not TOML or its rules cannot be played.
         OSError: If it cannot be read.
     """
-    path = Path(path)
-    try:
-        fields = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: {error}") from None
-    base = fields.pop("preset", DEFAULT_PRESET)
-    fields = {"name": path.stem} | {name: None if value == "none" else value for name, value in fields.items()}
-    try:
-        return preset(base, **fields)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from None
-
-
-def value_text(value: Any) -> str:
-    """Returns a field's value as `as_rules` reads it."""
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
-
-
-def _check_names(fields: Mapping[str, Any]) -> None:
-    names = [field.name for field in dataclasses.fields(Rules)]
-    for name in fields:
-        if name not in names:
-            raise ValueError(f"rules: unknown field {name!r}; expected some of {', '.join(sorted(names))}")
-
-
-def _changes(rules: Rules, base: Rules) -> list[str]:
-    """The fields in which rules differ from others, the name apart."""
-    names = [field.name for field in dataclasses.fields(Rules) if field.name != "name"]
-    return [name for name in names if getattr(rules, name) != getattr(base, name)]
+    rules: Rules = load_toml(path, DEFAULT_PRESET, preset)
+    return rules
 
 
 @lru_cache(maxsize=1024)  # it takes long, and every refusal and every record asks it of the rules of one table
 def _from_numbers(numbers: tuple[int, ...]) -> Rules:
     """Returns the rules of a row of `RULES_DTYPE`, given as numbers."""
     row = dict(zip(RULES_DTYPE.names or (), numbers, strict=True))
-    fields: dict[str, Any] = {}
-    for name, kind in get_type_hints(Rules).items():
-        if name == "name":
-            continue
-        code = row[name]
-        choices = get_args(kind)
-        if get_origin(kind) is Literal:
-            words = [word for word in choices if CODES.get(word, word) == code]
-            if not words:
-                raise ValueError(f"rules: {name} is coded as {code}, which stands for none of {choices}")
-            fields[name] = words[0]
-        elif type(None) in choices and code < 0:
-            fields[name] = None
-        else:
-            fields[name] = bool(code) if kind is bool else code
-    rules = Rules.from_dict(fields)
+    rules = Rules.from_dict(from_numbers(Rules, row, CODES))
     # The shortest text; of two presets as near, the first.
-    nearest = min(PRESETS, key=lambda name: len(_changes(rules, PRESETS[name])))
+    nearest = min(PRESETS, key=lambda name: len(changes(rules, PRESETS[name])))
     return dataclasses.replace(rules, name=nearest)
-
-
-def _read_value(text: str) -> Any:
-    words = {"none": None, "true": True, "false": False}
-    if text.lower() in words:
-        return words[text.lower()]
-    try:
-        return int(text)
-    except ValueError:
-        return text

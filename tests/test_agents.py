@@ -13,6 +13,9 @@ from gin_env.tables import DRAW_ANY, DRAW_STOCK, THROW, Tables
 from gin_env.view import VIEW_DTYPE, View, observe
 from tests import reference
 
+# Those that play many tables and need not be told more than their name.
+ALONE = [name for name in agents.names() if name != "external"]
+
 
 def keys(count: int, seed: int = 0) -> np.ndarray:
     return engine.mix_keys(seed, np.arange(count))
@@ -65,7 +68,7 @@ def test_random_is_uniform_under_all_masks_at_once() -> None:
     assert stats.kstest(place, "uniform").pvalue > 1e-4
 
 
-@pytest.mark.parametrize("name", agents.names())
+@pytest.mark.parametrize("name", ALONE)
 def test_a_choice_depends_on_its_row_alone(name: str) -> None:
     agent = agents.make(name)
     t = played("cardpuzzle", 64, 23)
@@ -134,7 +137,7 @@ def test_greedy_restated(name: str, options: tuple[int, int, int], rules: str) -
 
 def test_names() -> None:
     assert {"random", "greedy", "gin-only", "early-knock"} <= set(agents.names())
-    for name in agents.names():
+    for name in ALONE:
         agent = agents.make(name)
         assert isinstance(agent, agents.Agent)
         assert agent.name == name

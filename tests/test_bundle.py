@@ -538,6 +538,15 @@ def test_another_network_with_the_same_golden_rows(copy: Path, network: Network)
     refused(copy, "does not reproduce its golden rows")
 
 
+def test_its_version_says_which_bundle_it_is(exported: Path, copy: Path) -> None:
+    version = BundleAgent(exported).version
+    assert version.startswith("bundle ")
+    assert BundleAgent(copy).version == version
+    (copy / "README.md").write_text("another")
+    renew_sums(copy)
+    assert BundleAgent(copy).version != version
+
+
 @pytest.mark.parametrize("kept", [0, 2000, -30])
 def test_golden_rows_that_were_cut_off(copy: Path, kept: int) -> None:
     golden = copy / "golden.npz"

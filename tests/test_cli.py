@@ -46,7 +46,7 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"\n  {command} " in text
 
 
-@pytest.mark.parametrize("command", [name for name in cli.COMMANDS if name != "train ppo"])
+@pytest.mark.parametrize("command", [name for name in cli.COMMANDS if not name.startswith("train ")])
 def test_help_of_a_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*command.split(), "--help"])
@@ -467,6 +467,19 @@ def test_train_merges_recipe_and_options(tmp_path: Path, monkeypatch: pytest.Mon
     assert (other_dir, afresh) == (Path("there"), True)
 
 
+@pytest.mark.parametrize(("algorithm", "option"), [("dqn", "n_step"), ("imitate", "epochs")])
+def test_train_other_algorithms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str, option: str) -> None:
+    module = pytest.importorskip(f"training.{algorithm}", exc_type=ImportError)
+    calls: list[tuple[Any, Path]] = []
+    monkeypatch.setattr(module, "train", lambda config, run, *, overwrite: calls.append((config, run)))
+    path = recipe(tmp_path, f'algorithm = "{algorithm}"\nseed = 4\n')
+    assert main(["train", algorithm, "--recipe", path, "--" + option.replace("_", "-"), "2"]) == 0
+    ((config, run_dir),) = calls
+    assert (config.algorithm, config.seed, getattr(config, option), run_dir) == (algorithm, 4, 2, Path("runs/mine"))
+    # A recipe for another algorithm is refused.
+    assert main(["train", "ppo", "--recipe", path]) == 2
+
+
 def test_train_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "ppo", "--recipe", recipe(tmp_path, "epoch = 3")]) == 2
     assert "unknown field 'epoch'" in capsys.readouterr().err
@@ -501,7 +514,12 @@ def test_train_without_torch(tmp_path: Path) -> None:
 
 
 def test_packaged_recipes(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in cli.recipe_names():
-        with pytest.raises(SystemExit) as ended:
-            main(["train", "ppo", "--recipe", name, "--help"])
-        assert ended.value.code == 0
+    assert cli.recipe_names() == sorted(
+        name for algorithm in cli.DEFAULT_RECIPES for name in cli.recipe_names(algorithm)
+    )
+    for algorithm, default in cli.DEFAULT_RECIPES.items():
+        assert default in cli.recipe_names(algorithm)
+        for name in cli.recipe_names(algorithm):
+            with pytest.raises(SystemExit) as ended:
+                main(["train", algorithm, "--recipe", name, "--help"])
+            assert ended.value.code == 0

@@ -1,12 +1,19 @@
 """The pages in docs/ are what the code prints."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+import agents
+from agents import base
 from experiments import docs
 from gin_env import PRESETS, actions, tables, view
+from gin_env.rummy40 import Rummy40Rules
+from gin_env.rummy40 import actions as rummy40_actions
+from gin_env.rummy40 import tables as rummy40_tables
+from gin_env.rummy40 import view as rummy40_view
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -115,6 +122,30 @@ def test_tables(pages: dict[str, str]) -> None:
         assert meaning in pages["tables.md"]
 
 
+def test_rummy40(pages: dict[str, str]) -> None:
+    text = pages["rummy40.md"]
+    for fields in (rummy40_view.VIEW_FIELDS, rummy40_tables.TABLE_FIELDS):
+        for name, *_, meaning in fields:
+            assert f"| `{name}` |" in text
+            assert meaning in text
+    for field in docs.get_type_hints(Rummy40Rules):
+        assert f"| `{field}` |" in text
+    assert "| `adding` | `own`, `any`, `none` | `none` |" in text
+    spans = [row for row in rows(text) if re.fullmatch(r"\d+( to \d+)?", row[0])]
+    # Actions, then the numbers of the vector, each without a gap.
+    for size in (rummy40_actions.NUM_TWO_PACK_ACTIONS, rummy40_view.OBSERVATION_SIZE[2]):
+        at = 0
+        while at < size:
+            numbers = [int(number) for number in re.findall(r"\d+", spans.pop(0)[0])]
+            assert numbers[0] == at
+            at = numbers[-1] + 1
+        assert at == size
+    assert not spans
+    melds = [row for row in rows(text) if row[0].startswith(("sets of", "runs of"))]
+    assert [int(row[1].split()[0]) for row in melds] == [0, *(int(row[1].split()[-1]) + 1 for row in melds[:-1])]
+    assert int(melds[-1][1].split()[-1]) == rummy40_actions.NUM_MELDS - 1
+
+
 def test_rules(pages: dict[str, str]) -> None:
     text = pages["rules/index.md"]
     told = [row[0] for row in rows(text)]
@@ -149,3 +180,20 @@ def test_points_under_oklahoma(pages: dict[str, str]) -> None:
         assert "**a knock, upcard 7S: 34 points for the knocker**" in text
         assert f"**gin, upcard AS: {gin} points for the knocker**" in text
     assert "**a knock, upcard 7S: 17 points for the knocker**" in pages["rules/luciano.md"]
+
+
+def test_players(pages: dict[str, str]) -> None:
+    """Every player, its whole rule and all its options."""
+    text = pages["players.md"]
+    sections = dict(re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+    assert sorted(sections) == agents.names()
+    for name, section in sections.items():
+        assert f"- [{name}](#{name}): " in text
+        made = base.factory(name)
+        doc = inspect.getdoc(made) or ""
+        rule, arguments = re.split(r"\n(?:Args|Attributes):", doc)[0], doc.partition("\nArgs:")[2]
+        assert " ".join(rule.replace("``", "`").split()) in " ".join(section.split())
+        options = [row for row in rows(section) if row[0].startswith("`")]
+        assert [row[0].strip("`") for row in options] == re.findall(r"^ {4}(\w+): ", arguments, re.MULTILINE)
+        defaults = inspect.signature(made).parameters
+        assert all(row[1] == f"`{defaults[row[0].strip('`')].default}`" for row in options)

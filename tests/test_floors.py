@@ -59,12 +59,16 @@ def test_the_check_finds_what_it_should() -> None:
         ("gin_env", ["torch", "onnxruntime", "numba", "pettingzoo"]),
         ("gin_env.rulebook", ["torch", "onnxruntime", "numba", "pettingzoo"]),
         ("gin_env.engine", ["torch", "onnxruntime"]),
+        ("gin_env.rummy40", ["torch", "onnxruntime", "numba", "pettingzoo"]),
+        ("gin_env.rummy40.engine", ["torch", "onnxruntime", "gin_env.engine"]),
         ("gin_env.adapters", ["torch", "numba", "pettingzoo", "pyspiel", "rlcard"]),
         ("gin_env.adapters.gin_rummy_v4", ["torch", "pyspiel", "rlcard"]),
         ("agents", ["torch", "onnxruntime"]),
         ("agents.match", ["torch", "onnxruntime"]),
         ("experiments.cli", ["torch", "onnxruntime", "numba", "numpy", "tyro"]),
         ("experiments.report", ["torch", "onnxruntime", "numba"]),
+        ("experiments.runs", ["torch", "onnxruntime", "numba"]),
+        ("experiments.docs", ["torch", "onnxruntime"]),
     ],
 )
 def test_a_module_does_not_load(module: str, absent: list[str]) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from experiments import fuzz
 from experiments.cli import main
-from experiments.fuzz import Failure, random_rules, trial
+from experiments.fuzz import AnyRules, Failure, random_rules, trial
 from gin_env import Rules, engine, preset
 from gin_env.rules import as_rules
 from gin_env.testing import Report
@@ -122,7 +122,7 @@ def test_summary(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 def test_rules_are_those_given(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     played: list[tuple[int, Rules | None]] = []
 
-    def note(seed: int, rules: Rules | None = None) -> tuple[Rules, Report | Failure]:
+    def note(seed: int, rules: Rules | None = None, game: str = "gin") -> tuple[AnyRules, Report | Failure]:
         played.append((seed, rules))
         return trial(seed, rules)
 
@@ -155,7 +155,7 @@ def test_failure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     assert main(["fuzz", "--minutes", "5", "--seed", "2", "--json", str(path)]) == 1
     told = capsys.readouterr()
     failure = json.loads(path.read_text())["failure"]
-    assert set(failure) == {"rules", "seed", "check", "message", "command"}
+    assert set(failure) == {"rules", "seed", "check", "message", "command", "game"}
     assert failure["check"] == "zero sum"
     assert f"FAILED under {failure['rules']} with seed {failure['seed']}\nzero sum: the points" in told.out
     assert told.err.endswith(f"a check failed; see it again with: {failure['command']}\n")
@@ -186,7 +186,7 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     path = tmp_path / "summary.json"
     expected = trial(2)[1]
 
-    def stop_at_second(seed: int, rules: Rules | None = None) -> tuple[Rules, Report | Failure]:
+    def stop_at_second(seed: int, rules: Rules | None = None, game: str = "gin") -> tuple[AnyRules, Report | Failure]:
         if seed == 3:
             raise KeyboardInterrupt
         return trial(seed, rules)
@@ -206,7 +206,7 @@ def test_ctrl_c_stops_a_process(tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     program = (
         "import sys, pathlib\nfrom experiments import fuzz\nfrom experiments.cli import main\ntrue = fuzz.trial\n"
-        "def trial(seed, rules=None):\n    result = true(seed, rules)\n    pathlib.Path(sys.argv[1]).touch()\n"
+        "def trial(*args):\n    result = true(*args)\n    pathlib.Path(sys.argv[1]).touch()\n"
         "    return result\nfuzz.trial = trial\nsys.exit(main(['fuzz', '--minutes', '9']))"
     )
     process = subprocess.Popen(

@@ -12,13 +12,15 @@ import pytest
 
 import agents
 from agents import match
-from agents.match import AgentError, MatchResult, pair_interval, play_match
+from agents.match import AgentError, Games, MatchResult, pair_interval, play_games, play_match
+from agents.result import SIDE_COUNTS
 from experiments.files import write_json
 from experiments.report import headline, match_table
 from gin_env import engine
 from gin_env.actions import DRAW, TAKE
 from gin_env.record import Record
 from gin_env.rules import preset
+from gin_env.tables import OVER
 from gin_env.view import View, observe
 
 
@@ -200,6 +202,127 @@ def test_greedy_against_random() -> None:
     low, high = result.ci95
     assert 40 < low < result.points_per_hand < high < 60
     assert result.hands_won > 980
+
+
+# -------------------------------------------------------------------------------------------------- whole matches
+
+
+def test_matches_to_the_target() -> None:
+    records: list[Record] = []
+    result = play("early-knock", "random", deals=6, rules="eaai", match=True, seed=3, record=records.append)
+    assert result.match
+    assert result.games_won + result.games_lost + result.games_drawn == 12
+    assert result.hands == sum(len(record.hands) for record in records) >= 24
+    for game, record in enumerate(records):
+        *_, tables = engine.replay(record)
+        assert max(tables["scores"][0]) >= 100
+        assert f"seat {game % 2} early-knock" in record.comment
+    assert result.games_won >= 11
+    assert result.points_per_hand == result.games.sum() / result.hands
+    assert headline(result).startswith("early-knock wins ")
+    both = play("random", "early-knock", deals=6, rules="eaai", match=True, seed=3)
+    assert both.points_per_hand < 0
+    assert both.deck_hash == result.deck_hash
+
+
+@pytest.mark.parametrize("name", ["greedy", "early-knock"])
+def test_matches_of_one_bot_with_itself_are_level(name: str) -> None:
+    result = play(name, name, deals=10, match=True)
+    assert result.win_rate == 0.5
+    assert result.win_ci95 == (0.5, 0.5)
+    assert result.points_per_hand == 0
+
+
+@pytest.mark.parametrize("whole_matches", [False, True])
+def test_deals_may_be_played_in_parts(whole_matches: bool) -> None:
+    sides = agents.make("random"), agents.make("greedy")
+    options: dict[str, Any] = {"seed": 4, "rules": "eaai", "match": whole_matches}
+    whole = play_games(*sides, deals=12, **options)
+    parts = [play_games(*sides, first=first, deals=4, batch=3, **options) for first in (8, 0, 4)]
+    joined = Games.join(parts)
+    for name in ("first", "points", "hands", "won", "counts"):
+        assert np.array_equal(getattr(joined, name), getattr(whole, name)), name
+    timed = SIDE_COUNTS.index("timed")
+    assert np.array_equal(np.delete(joined.sides, timed, axis=1), np.delete(whole.sides, timed, axis=1))
+    with pytest.raises(ValueError, match="games of deal 8 follow; expected those of deal 4"):
+        Games.join(parts[:2])
+
+
+def test_matches_without_end_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(match, "MAX_HANDS", 3)
+    result = play("gin-only", "gin-only", deals=2, match=True, rules="cardpuzzle:target=10000")
+    assert result.games_drawn == 4
+    assert result.hands == 12
+    assert result.win_rate == 0.5
+
+
+def test_interval_of_matches_by_hand() -> None:
+    # 12 points in 6 hands, 2 a hand; the deals lie 6 - 2 * 2 = 2 above and 6 - 4 * 2 = 2 below it.
+    mean, (low, high) = pair_interval(np.array([[4, 2], [3, 3]]), np.array([[1, 1], [2, 2]]))
+    assert mean == 2
+    assert high - mean == pytest.approx(1.959964 * math.sqrt((4 + 4) * 2) / 6, rel=1e-6)
+    assert mean - low == pytest.approx(high - mean)
+
+
+# ---------------------------------------------------------------------------------------------------------- forfeits
+
+
+@pytest.mark.parametrize("whole_matches", [False, True])
+def test_illegal_actions_forfeit_the_game(whole_matches: bool) -> None:
+    result = play_match(agents.make("greedy"), Stubborn(107), deals=5, forfeits=True, rules="eaai", match=whole_matches)
+    assert result.forfeits == (0, 10)
+    assert (result.games_won, result.games_lost) == (10, 0)
+    # Each hand ends at its first or second decision: gin and the loser's deadwood.
+    assert ((result.games >= 25) & (result.games <= 25 + 100)).all()
+    assert result.behaviour[0].gin == 0
+
+
+def test_errors_forfeit_the_game() -> None:
+    class Broken(Stubborn):
+        def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
+            raise RuntimeError("out of order")
+
+    result = play_match(Broken(0), agents.make("greedy"), deals=5, forfeits=True)
+    assert result.forfeits == (10, 0)
+    with pytest.raises(RuntimeError, match="out of order"):
+        play_match(Broken(0), agents.make("greedy"), deals=5)
+
+
+# ------------------------------------------------------------------------------------------------- agents that watch
+
+
+class Watcher:
+    """Greedy that keeps what it is told of its games."""
+
+    name = "watcher"
+    max_games = 3
+
+    def __init__(self) -> None:
+        self.inner = agents.make("greedy")
+        self.told: dict[int, list[tuple[int, int]]] = {}
+        self.most = 0
+
+    def follow(self, views: View, games: np.ndarray, actions: np.ndarray) -> None:
+        assert len(set(games.tolist())) == games.size
+        self.most = max(self.most, games.size)
+        for v, game, action in zip(views, games.tolist(), actions.tolist(), strict=True):
+            self.told.setdefault(game, []).append((action, int(v["phase"])))
+
+    def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
+        return self.inner.act(view, mask, rng)
+
+
+@pytest.mark.parametrize("whole_matches", [False, True])
+def test_an_agent_may_follow_its_games(whole_matches: bool) -> None:
+    watcher = Watcher()
+    records: list[Record] = []
+    play_match(watcher, agents.make("early-knock"), deals=4, rules="eaai", match=whole_matches, record=records.append)
+    assert watcher.most == 3
+    for game, record in enumerate(records):
+        moves = [move for hand in record.hands for move in (-1, *hand.moves)]
+        assert [action for action, _ in watcher.told[game]] == moves
+        assert watcher.told[game][-1][1] == OVER
+        assert sum(phase == OVER for _, phase in watcher.told[game]) == len(record.hands)
 
 
 # ---------------------------------------------------------------------------------------------------------- figures

@@ -1,6 +1,7 @@
 """The networks: symmetry, what is played before training, masks, and a network as an agent."""
 
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,14 +13,18 @@ import torch
 
 import agents
 from agents.networks import (
+    HIDDEN_SIZE,
     MASKED,
     NETWORKS,
+    WINDOW,
+    Critic,
     FlatNet,
     Network,
     SuitNet,
     build_network,
     count_parameters,
     network_settings,
+    window_weights,
 )
 from agents.neural import NeuralAgent
 from gin_env import engine
@@ -79,10 +84,12 @@ def renamed_actions(rows: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
     return rows
 
 
-@pytest.mark.parametrize("layers", [1, 2])
-def test_renaming_the_suits_renames_the_answer(positions: tuple[np.ndarray, np.ndarray], layers: int) -> None:
+@pytest.mark.parametrize("settings", [{"layers": 1}, {"layers": 2}, {"cards": 6}, {"cards": 4, "card_layers": 0}])
+def test_renaming_the_suits_renames_the_answer(
+    positions: tuple[np.ndarray, np.ndarray], settings: dict[str, int]
+) -> None:
     observations, masks = positions[0][::16], positions[1][::16]
-    net = network(noise=0.3, layers=layers).double()
+    net = network(noise=0.3, **settings).double()
     logits, values = answers(net, observations.astype(np.float64), masks)
     assert logits[masks == 1].std() > 1
     assert len(list(permutations(range(4)))) == 24
@@ -224,13 +231,16 @@ def test_a_row_does_not_depend_on_the_batch(positions: tuple[np.ndarray, np.ndar
 # -------------------------------------------------------------------------------------------------------- building
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_every_weight_learns(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "settings"), [("suits", {}), ("mlp", {}), ("suits", {"cards": 4, "card_layers": 2, "hand": True})]
+)
+def test_every_weight_learns(name: str, settings: dict[str, Any]) -> None:
     """No layer is forgotten by the forward pass."""
     observations, masks = look(played("cardpuzzle", 256, 15))
-    net = network(noise=0.1, name=name)
-    logits, values = net(torch.from_numpy(observations), torch.from_numpy(masks))
-    (torch.log_softmax(logits, dim=1)[:, [TAKE, DISCARD, KNOCK]].sum() + values.sum()).backward()
+    net = network(noise=0.1, name=name, **settings)
+    logits, values, hand = net.outputs(torch.from_numpy(observations), torch.from_numpy(masks))
+    loss = torch.log_softmax(logits, dim=1)[:, [TAKE, DISCARD, KNOCK]].sum() + values.sum()
+    (loss if hand is None else loss + hand.sum()).backward()
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
@@ -239,7 +249,8 @@ def test_every_weight_learns(name: str) -> None:
 def test_build_network() -> None:
     net = build_network("suits", {"width": 16, "layers": 1, "knock_bias": -2.0})
     assert isinstance(net, SuitNet)
-    assert net.settings == {"width": 16, "layers": 1, "knock_bias": -2.0}
+    assert net.settings.items() >= {"width": 16, "layers": 1, "knock_bias": -2.0}.items()
+    assert build_network("suits", net.settings).settings == net.settings
     assert net.knock_bias.item() == -2
     inputs = (OBSERVATION_SIZE - CARDS) + NUM_PLANES * 13
     tokens = (NUM_PLANES * 13 * 16 + 16) + inputs * 16 + (16 * 16 + 16) + 16 * 16
@@ -249,6 +260,54 @@ def test_build_network() -> None:
         build_network("lstm", {})
     with pytest.raises(ValueError, match="network 'suits':.*depth"):
         build_network("suits", {"depth": 3})
+
+
+def test_the_card_head_is_a_convolution(positions: tuple[np.ndarray, np.ndarray]) -> None:
+    """The product with a matrix of repeated weights is what torch's own convolution computes."""
+    net = network(cards=5)
+    assert isinstance(net, SuitNet)
+    rows = torch.randn(7, 4, 3 * 13)
+    window = window_weights(3, 5)
+    got = net._slide(rows, window)
+    weight = window.reshape(3, WINDOW, 5).permute(2, 0, 1)
+    wanted = torch.nn.functional.conv1d(rows.reshape(28, 3, 13), weight, padding=WINDOW // 2)
+    torch.testing.assert_close(got, wanted.reshape(7, 4, 5, 13).transpose(2, 3), rtol=0, atol=1e-5)
+
+
+def test_the_guess_at_the_hand_begins_by_counting(positions: tuple[np.ndarray, np.ndarray]) -> None:
+    observations, masks = (torch.from_numpy(rows[:512]) for rows in positions)
+    net = network(hand=True)
+    hand = net.outputs(observations, masks)[2]
+    assert hand is not None
+    unseen = observations[:, PLANE["unseen"] : PLANE["unseen"] + 52] == 1
+    known = 10 * observations[:, SCALAR["opponent_known_count"]]
+    share = (10 - known) / unseen.sum(dim=1)
+    off = (torch.sigmoid(hand) - share[:, None])[unseen]
+    assert off.abs().max() < 0.05
+    assert network().outputs(observations, masks)[2] is None
+
+
+def test_the_critic_sees_all_cards(positions: tuple[np.ndarray, np.ndarray]) -> None:
+    observations = torch.from_numpy(positions[0][:64])
+    torch.manual_seed(1)
+    critic = Critic(width=16, layers=1)
+    with torch.no_grad():
+        for parameter in critic.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape)
+    hidden = torch.rand(64, HIDDEN_SIZE)
+    values = critic(observations, hidden)
+    assert values.shape == (64,)
+    assert (critic(observations, hidden.flip(0)) != values).any()
+    renaming = [2, 0, 3, 1]
+    other, _ = renamed(observations.numpy(), np.zeros((64, NUM_ACTIONS)), tuple(renaming))
+    moved = hidden.reshape(64, 2, 4, 13)[:, :, renaming].reshape(64, -1)
+    torch.testing.assert_close(critic(torch.from_numpy(other), moved), values, rtol=0, atol=1e-4)
+
+
+def test_without_the_skip_it_starts_as_noise(positions: tuple[np.ndarray, np.ndarray]) -> None:
+    observations, masks = positions
+    logits, _ = answers(network(skip=False), observations, masks)
+    assert abs(logits[masks == 1]).max() < 0.5
 
 
 def test_build_a_flat_network() -> None:

@@ -10,10 +10,12 @@ from scipy import stats
 import agents
 from gin_env import engine
 from gin_env.actions import DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE
-from gin_env.rules import Rules, preset
+from gin_env.cards import to_mask
+from gin_env.rules import Rules, automatic, preset
 from gin_env.tables import DEAD, ENDINGS, TRUNCATED, Tables
 from gin_env.view import PLANE, SCALAR, look, observe
 from training.advantages import CUT_ENDED, CUT_NONE, CUT_TRUNCATED, signed_gae
+from training.chances import hand_points, hand_values, winning_chances
 from training.opponents import BOTH, Opponents
 from training.rollout import Batch, Collector, sample
 
@@ -30,7 +32,9 @@ def keys(count: int, seed: int = 0) -> np.ndarray:
     return engine.mix_keys(seed, np.arange(count))
 
 
-def lively(observations: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def lively(
+    observations: np.ndarray, masks: np.ndarray, hidden: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """A policy that ends its hands: low deadwood, takes what saves, knocks. Each row by itself, to the bit."""
     logits = np.zeros((observations.shape[0], NUM_ACTIONS), dtype=np.float32)
     after = observations[:, PLANE["deadwood_after"] : PLANE["deadwood_after"] + 52]
@@ -47,8 +51,11 @@ def copy(batch: Batch) -> Batch:
 def collected(collector: Collector, batches: int) -> Batch:
     """Returns some batches of `lively` in a row, as one."""
     parts = [copy(collector.collect(lively)) for _ in range(batches)]
-    joined = [np.concatenate([getattr(part, name) for part in parts]) for name in Batch._fields[:-2]]
-    return Batch(*joined, parts[-1].last_values, parts[-1].last_seats)
+    last = {name: getattr(parts[-1], name) for name in ("last_values", "last_seats")}
+    joined = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in Batch._fields if name not in last
+    }
+    return Batch(**joined, **last)
 
 
 # --------------------------------------------------------------------------------------------------------- sampler
@@ -141,14 +148,14 @@ def test_a_sample_depends_on_its_row_alone() -> None:
     ],
 )
 def test_shares_of_the_tables(shares: dict[str, float], size: int, numbers: list[int]) -> None:
-    opponents = Opponents(shares, size, seed=1)
-    assert [agent.name for agent in opponents.agents] == list(shares)
+    opponents = Opponents(shares, [size], seed=1)
+    assert [agent and agent.name for agent in opponents.agents] == list(shares)
     assert [int((opponents.who == place).sum()) for place in range(len(shares))] == numbers
     assert ((opponents.who >= 0) == (opponents.learner_seat != BOTH)).all()
 
 
 def test_opponents_play_their_own_tables_only() -> None:
-    opponents = Opponents({"greedy": 0.5, "gin-only": 0.25}, 16, seed=1)
+    opponents = Opponents({"greedy": 0.5, "gin-only": 0.25}, [16], seed=1)
     tables = engine.new_tables(RULES, 16, seed=3)
     rows = opponents.waiting(tables)
     assert rows.tolist() == [i for i in range(12) if tables["mover"][i] == 1]
@@ -158,6 +165,27 @@ def test_opponents_play_their_own_tables_only() -> None:
         name = "greedy" if i < 8 else "gin-only"
         wanted = agents.make(name).act(views[i : i + 1], masks[i : i + 1], keys(1))[0]
         assert actions[i] == (wanted if i in rows else engine.NO_ACTION)
+
+
+def test_each_group_is_shared_out_alike() -> None:
+    opponents = Opponents({"greedy": 0.5, "random": 0.25}, [8, 4], seed=1)
+    assert opponents.who.tolist() == [0] * 4 + [1] * 2 + [-1] * 2 + [0] * 2 + [1, -1]
+
+
+def test_past_states_take_turns() -> None:
+    opponents = Opponents({"past": 1.0}, [12], seed=1, past_size=2)
+    assert opponents.need_past
+    for name in ("random", "gin-only", "greedy"):  # the first is forgotten
+        opponents.past.append(agents.make(name))
+    tables = engine.new_tables(RULES, 12, seed=4)
+    for hand in range(2):
+        tables["hand_number"] = hand
+        rows = opponents.waiting(tables)
+        actions = opponents.act(tables, rows)
+        views, masks = observe(tables), engine.legal(tables)
+        for i in rows.tolist():
+            name = ("gin-only", "greedy")[(i + hand) % 2]
+            assert actions[i] == agents.make(name).act(views[i : i + 1], masks[i : i + 1], keys(1))[0]
 
 
 # ------------------------------------------------------------------------------------------------------ collector
@@ -369,6 +397,68 @@ def test_the_next_batch_overwrites_the_arrays() -> None:
     assert not same(kept, second)
 
 
+# --------------------------------------------------------------------------------------------------- whole matches
+
+
+def test_the_chance_to_win_a_match() -> None:
+    # A hand brings 1 or 3 points, to 4: from 3-3 the next hand decides, from 3-2 a half and a half of what follows.
+    chances = winning_chances(4, np.array([0, 0.5, 0, 0.5]))
+    assert chances[3, 3] == 0.5
+    assert chances[3, 2] == 0.5 + 0.5 * (0.5 * chances[3, 3] + 0.5 * 0)
+    assert chances[0, 0] == 0.5
+    np.testing.assert_allclose(chances + chances.T, 1)
+    assert (np.diff(chances[:4, 0]) > 0).all()
+    assert chances[4, 1] == 1
+    assert chances[1, 4] == 0
+
+
+def test_points_of_hands() -> None:
+    shares = hand_points(preset("eaai"), deals=200)
+    assert shares.sum() == pytest.approx(1)
+    assert shares[0] == 0
+    assert 15 < (shares * np.arange(shares.size)).sum() < 40
+    assert (shares == hand_points(preset("eaai"), deals=200)).all()
+
+
+def test_matches_are_paid_by_the_chance_to_win() -> None:
+    rules = automatic(preset("eaai"))
+    collector = Collector(RULES, 16, 40, {}, seed=3, points_scale=SCALE, matches=0.5, match_rules=rules)
+    assert collector.first_match == 8
+    tables = collector.tables
+    assert (tables["to_target"] == ([False] * 8 + [True] * 8)).all()
+    chances = winning_chances(100, hand_points(rules))
+    totals = np.zeros(16)
+    for _ in range(12):
+        batch = collector.collect(lively)
+        for t, i in zip(*np.nonzero(batch.cuts == CUT_ENDED), strict=True):
+            sign = 1 if batch.seats[t, i] == 0 else -1
+            totals[i] += sign * batch.rewards[t, i] * SCALE / collector.chance_scale
+    # From the first hand on the changes add up to the chance at the score now, one more or less for each match won.
+    for i in range(8, 16):
+        now = chances[tuple(np.minimum(tables["scores"][i], 100))] - 0.5
+        matches = totals[i] - now
+        # Each match that ended brought half a win or half a loss.
+        assert abs(2 * matches - round(2 * matches)) < 1e-4
+    assert (tables["hand_number"][8:] > 3).all()
+    # A point of the first hand is worth about as much there as in a single hand.
+    first = hand_values(chances, np.zeros((1, 2), dtype=int), np.array([[25, -25]]), np.array([0]))
+    assert first[0, 0] * collector.chance_scale == pytest.approx(25, rel=0.15)
+    assert first.sum() == pytest.approx(0)
+
+
+def test_hidden_cards() -> None:
+    collector = Collector(RULES, 8, 10, {}, seed=3, points_scale=SCALE, hidden=True)
+    tables = collector.tables.copy()
+    batch = collector.collect(lively)
+    assert batch.hidden.shape == (10, 8, 104)
+    for i in range(8):
+        other = 1 - int(tables["mover"][i])
+        assert to_mask(np.flatnonzero(batch.hidden[0, i, :52])) == int(tables["hands"][i, other])
+        stock = tables["deck"][i, int(tables["stock_at"][i]) :]
+        assert np.argsort(-batch.hidden[0, i, 52:], kind="stable")[: stock.size].tolist() == stock.tolist()
+        assert (batch.hidden[0, i, 52:] > 0).sum() == stock.size
+
+
 # ------------------------------------------------------------------------------------------------------ statistics
 
 
@@ -403,7 +493,7 @@ def test_statistics_are_described() -> None:
 def test_dead_hands_win_nothing() -> None:
     """Players who neither knock nor care run out of stock."""
 
-    def idle(observations: np.ndarray, masks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def idle(observations: np.ndarray, masks: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         logits = np.zeros((observations.shape[0], NUM_ACTIONS), dtype=np.float32)
         logits[:, KNOCK:] = -40
         return logits, np.zeros(observations.shape[0], dtype=np.float32)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import signal
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from gin_env.tables import OVER
 from gin_env.view import observe
 from training.advantages import CUT_ENDED
 from training.checkpoint import (
+    BEST,
     CHECKPOINT,
     CONFIG,
     CheckpointError,
@@ -38,7 +40,7 @@ from training.checkpoint import (
     load_network,
     save_checkpoint,
 )
-from training.config import PPOConfig, load_recipe
+from training.config import CONFIGS, PAST, PPOConfig, load_recipe
 from training.metrics import GLOSSARY, METRICS
 from training.ppo import Interrupted, Trainer, TrainingError, train
 
@@ -145,7 +147,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"opponents": ["greedy"]}, r"config: opponents is \['greedy'\]; expected a table of agent = share"),
         ({"opponents": {"greedy": 0.7, "random": 0.4}}, "config: opponents is .*; expected shares above 0"),
         ({"opponents": {"greedy": 0.0}}, "config: opponents is .*; expected shares above 0"),
-        ({"speed": 3}, "config: unknown field 'speed'; expected some of seed, rules, total_steps"),
+        ({"speed": 3}, "config: unknown field 'speed'; expected some of seed, rules, matches"),
     ],
 )
 def test_config_says_what_is_wrong(fields: dict[str, Any], says: str) -> None:
@@ -191,10 +193,10 @@ def test_there_are_recipes() -> None:
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 def test_a_recipe_can_be_trained_with(path: Path) -> None:
-    config = load_recipe(path)
+    config = load_recipe(path, CONFIGS[tomllib.loads(path.read_text()).get("algorithm", "ppo")])
     preset(config.rules)
     for name in config.opponents:
-        assert agents.make(name).name
+        assert name == PAST or agents.make(name).name
     build_network(config.network, {"width": config.width, "layers": config.layers, "knock_bias": config.knock_bias})
     # For people: a recipe begins by saying what it is for.
     assert path.read_text().startswith("# ")
@@ -215,7 +217,7 @@ def test_a_recipe_says_what_is_wrong(tmp_path: Path, text: str | None, says: str
     if text is not None:
         path.write_text(text)
     with pytest.raises(ValueError, match=says):
-        load_recipe(path)
+        load_recipe(path, PPOConfig)
 
 
 # --------------------------------------------------------------------------------------------------------- a run
@@ -245,8 +247,12 @@ def test_metrics(straight: Path) -> None:
     entries = metrics(straight)
     assert [entry["step"] for entry in entries] == [UPDATE * number for number in range(1, 7)]
     whole = [json.loads(line) for line in (straight / METRICS).read_text().splitlines()]
-    assert set().union(*whole) - {"step"} == set(GLOSSARY)
+    optional = {"losses/critic_loss", "losses/hand_nats", "eval/against_..."}
+    others = {name for name, meaning in GLOSSARY.items() if meaning.startswith(("DQN: ", "imitation: "))}
+    assert set().union(*whole) - {"step"} == set(GLOSSARY) - optional - others
     assert all(np.isfinite(list(entry.values())).all() for entry in whole)
+    seconds = [entry.pop("time/seconds") for entry in whole]
+    assert seconds == sorted(seconds)
     assert all(sum(share for name, share in entry.items() if name.startswith("time/")) == pytest.approx(1, abs=1e-4)
                for entry in whole)  # fmt: skip
     for number, entry in enumerate(entries):
@@ -305,7 +311,7 @@ def lesson(reward: Callable[[np.ndarray], np.ndarray], **fields: Any) -> tuple[f
     assert offered.sum() > 100
 
     def figures() -> np.ndarray:
-        logits, values = trainer.policy(observations, masks)
+        logits, values = trainer.policy(observations, masks, batch.hidden[0])
         policy = np.exp(logits - logits.max(axis=1, keepdims=True))
         policy /= policy.sum(axis=1, keepdims=True)
         return np.array([policy[offered, TAKE].mean(), values.mean(), policy.max(axis=1).mean()])
@@ -391,6 +397,96 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
     assert summary.step == TINY.total_steps
     assert checkpoint_bytes(run) == checkpoint_bytes(straight)
     assert metrics(run) == metrics(straight)
+
+
+# All that a checkpoint may hold beyond that.
+FULL = dataclasses.replace(
+    TINY,
+    opponents={"greedy": 0.25, "past": 0.25},
+    past_every=1200,
+    past_size=2,
+    matches=0.25,
+    cards=4,
+    hand_weight=0.1,
+    critic="all",
+    kl_stop=0.02,
+    eval_every=UPDATE,
+    eval_against=("greedy", "gin-only"),
+)
+
+
+def test_a_run_with_everything_goes_on_as_if_it_had_not_been_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(FULL, tmp_path / "straight")
+    with monkeypatch.context() as patch:
+        at_update(patch, 4, interrupt)
+        with pytest.raises(Interrupted):
+            train(FULL, tmp_path / "run")
+    train(FULL, tmp_path / "run")
+    assert checkpoint_bytes(tmp_path / "run") == checkpoint_bytes(tmp_path / "straight")
+    assert metrics(tmp_path / "run") == metrics(tmp_path / "straight")
+    entry = metrics(tmp_path / "run")[-1]
+    assert {"losses/critic_loss", "losses/hand_nats", "eval/against_gin-only", "eval/mean"} <= set(entry)
+    assert 0.4 < entry["losses/hand_nats"] < 0.8
+    tensors, header = load_checkpoint(tmp_path / "run" / CHECKPOINT)
+    assert header["past"] == 2
+    # The past states differ from each other and from the present one.
+    weights = [tensors[f"{name}.suit_in.weight"] for name in ("network", "past0", "past1")]
+    assert not any(torch.equal(weights[a], weights[b]) for a, b in ((0, 1), (0, 2), (1, 2)))
+
+
+def test_the_best_state_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    means = iter([1.0, 3.0, 2.0, -1.0, 3.0, 0.0])
+    weights: list[torch.Tensor] = []
+
+    def evaluate(self: Trainer) -> dict[str, float]:
+        weights.append(self.network.suit_in.weight.clone())
+        self.evaluation = {"points_per_hand": 0.0, "ci95_low": 0.0, "ci95_high": 0.0, "win_rate": 0.5}
+        return {"eval/mean": next(means)}
+
+    monkeypatch.setattr(Trainer, "evaluate", evaluate)
+    train(changed(eval_every=UPDATE), tmp_path / "run")
+    tensors, header = load_checkpoint(tmp_path / "run" / BEST)
+    assert header["best"] == {"mean": 3.0, "step": 2 * UPDATE}
+    assert torch.equal(tensors["network.suit_in.weight"], weights[1])
+
+
+def test_a_run_may_start_from_another(straight: Path, tmp_path: Path) -> None:
+    trainer = Trainer(changed(start_from=str(straight)))
+    tensors, _ = load_checkpoint(straight / CHECKPOINT)
+    for name, weight in trainer.network.state_dict().items():
+        assert torch.equal(weight, tensors[f"network.{name}"]), name
+    assert trainer.step == 0
+    # The head that guesses the hand is the only one that may be new, or be left behind.
+    guessing = Trainer(changed(start_from=str(straight), hand_weight=0.1))
+    assert torch.equal(guessing.network.suit_in.weight, tensors["network.suit_in.weight"])
+    train(changed(hand_weight=0.1, total_steps=UPDATE), tmp_path / "guessing")
+    assert not hasattr(Trainer(changed(start_from=str(tmp_path / "guessing"))).network, "hand_out")
+    with pytest.raises(CheckpointError, match="weights do not fit the network"):
+        Trainer(changed(start_from=str(straight), width=8))
+    with pytest.raises(CheckpointError, match="there is no checkpoint"):
+        Trainer(changed(start_from=str(tmp_path)))
+
+
+def test_kl_stop_ends_the_passes_early() -> None:
+    for stop, steps in ((0.0, 6), (1e-9, 2), (100.0, 6)):
+        trainer = Trainer(changed(kl_stop=stop))
+        figures = trainer.learn(trainer.collector.collect(trainer.policy))
+        # Before the first step there is no distance; after it there is some.
+        assert figures["losses/gradient_steps"] == steps
+
+
+def test_bfloat16_trains_about_the_same() -> None:
+    whole, half = (Trainer(changed(bf16=half)) for half in (False, True))
+    figures = [trainer.learn(trainer.collector.collect(trainer.policy)) for trainer in (whole, half)]
+    assert figures[0]["losses/value_loss"] == pytest.approx(figures[1]["losses/value_loss"], rel=0.05)
+    assert figures[0] != figures[1]
+
+
+def test_a_device_that_is_not_there() -> None:
+    with pytest.raises(ValueError, match="config: device 'warp' cannot be used"):
+        Trainer(changed(device="warp"))
 
 
 def test_sigterm_stops_a_run_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -483,7 +579,7 @@ def test_another_run_in_the_same_folder_is_refused(straight: Path, fields: dict[
     with pytest.raises(CheckpointError, match=name):
         train(changed(**fields), straight)
     assert (checkpoint_bytes(straight), metrics(straight)) == before
-    assert load_config(straight) == json.loads(json.dumps(TINY.to_dict()))
+    assert load_config(straight) == {"algorithm": "ppo", **json.loads(json.dumps(TINY.to_dict()))}
 
 
 def test_rules_given_as_text_and_as_a_file(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ rest. A run resumed from one goes on bit for bit as if it had never stopped.
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,62 +16,52 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from training.folder import (
+    BEST,
+    CHECKPOINT,
+    CONFIG,
+    CheckpointError,
+    load_config,
+    write_atomically,
+    write_json,
+)
+
 FORMAT = 1
-CHECKPOINT = "checkpoint.safetensors"
-CONFIG = "config.json"
 
 
-class CheckpointError(ValueError):
-    """A checkpoint or run folder that is missing, damaged or does not fit. The message says which."""
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Writes a file beside its place, then renames it: it is there whole or not at all."""
-    beside = path.with_name(f".{path.name}.part")
-    with open(beside, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Writes a JSON file atomically, readable by people."""
-    write_atomically(path, (json.dumps(value, indent=2) + "\n").encode())
-
-
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimizer's state as named tensors: ``optimizer.<parameter number>.<entry>``."""
+def optimizer_tensors(optimizer: torch.optim.Optimizer, name: str = "optimizer") -> dict[str, Tensor]:
+    """The optimizer's state as named tensors: ``<name>.<parameter number>.<entry>``."""
     state = optimizer.state_dict()["state"]
     return {
-        f"optimizer.{number}.{entry}": torch.as_tensor(value)
+        f"{name}.{number}.{entry}": torch.as_tensor(value)
         for number, entries in state.items()
         for entry, value in entries.items()
     }
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor], name: str = "optimizer") -> None:
     """Puts back what `optimizer_tensors` gave."""
     state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        if name.startswith("optimizer."):
-            _, number, entry = name.split(".", 2)
+    for key, tensor in tensors.items():
+        if key.startswith(f"{name}."):
+            _, number, entry = key.split(".", 2)
             state.setdefault(int(number), {})[entry] = tensor
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def network_tensors(network: nn.Module) -> dict[str, Tensor]:
-    """The network's weights, named ``network.<parameter>``."""
-    return {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
+def network_tensors(network: nn.Module, name: str = "network") -> dict[str, Tensor]:
+    """The network's weights, named ``<name>.<parameter>``."""
+    return {f"{name}.{key}": tensor for key, tensor in network.state_dict().items()}
 
 
-def load_network(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+def load_network(network: nn.Module, tensors: Mapping[str, Tensor], name: str = "network") -> None:
     """Puts the weights of a checkpoint into a network.
 
     Raises:
         CheckpointError: If they do not fit it.
     """
-    weights = {name.removeprefix("network."): tensor for name, tensor in tensors.items() if name.startswith("network.")}
+    prefix = f"{name}."
+    weights = {key.removeprefix(prefix): tensor for key, tensor in tensors.items() if key.startswith(prefix)}
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:
@@ -86,13 +77,23 @@ def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], header: Mapping[s
         path: The file.
         tensors: What to keep, by name.
         header: Plain values, kept as JSON.
+
+    Raises:
+        OSError: If it cannot be written; an older one is as it was.
     """
     beside = path.with_name(f".{path.name}.part")
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    save_file(plain, beside, metadata={"header": json.dumps({"format": FORMAT, **header})})
-    with open(beside, "rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    try:
+        save_file(plain, beside, metadata={"header": json.dumps({"format": FORMAT, **header})})
+        with open(beside, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except (OSError, SafetensorError) as error:
+        beside.unlink(missing_ok=True)  # on a full disk it is in the way
+        number = re.search(r"os error (\d+)", str(error))
+        if isinstance(error, OSError) or number is None:
+            raise
+        raise OSError(int(number.group(1)), os.strerror(int(number.group(1))), str(path)) from None
 
 
 def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -114,19 +115,19 @@ def load_checkpoint(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, header
 
 
-def load_config(run: Path) -> dict[str, Any]:
-    """Reads a run's config.
-
-    Raises:
-        CheckpointError: If the folder holds no run, or its config is damaged.
-    """
-    path = run / CONFIG
-    if not path.is_file():
-        raise CheckpointError(f"{run} holds no run: there is no {path}")
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"config {path} is damaged: {error}") from None
-    if not isinstance(config, dict):
-        raise CheckpointError(f"config {path} is damaged: it holds no table of fields")
-    return config
+__all__ = [
+    "BEST",
+    "CHECKPOINT",
+    "CONFIG",
+    "FORMAT",
+    "CheckpointError",
+    "load_checkpoint",
+    "load_config",
+    "load_network",
+    "load_optimizer",
+    "network_tensors",
+    "optimizer_tensors",
+    "save_checkpoint",
+    "write_atomically",
+    "write_json",
+]

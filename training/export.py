@@ -23,7 +23,8 @@ from agents.networks import Network, build_network, count_parameters
 from gin_env import engine
 from gin_env.rules import Rules
 from gin_env.view import look, observe, schema
-from training.checkpoint import CHECKPOINT, CheckpointError, load_checkpoint, load_config, load_network, write_json
+from training.checkpoint import load_checkpoint, load_network
+from training.folder import CHECKPOINT, CheckpointError, load_config, write_json
 
 GOLDEN_ROWS = 32
 OPPONENTS = ("random", "greedy", "gin-only", "early-knock")
@@ -131,8 +132,8 @@ def _write_bundle(
     write_json(
         part / bundle.PROVENANCE,
         {
-            "algorithm": "ppo",
-            "config": dict(config),
+            "algorithm": header.get("algorithm"),
+            "config": {name: value for name, value in config.items() if name != "algorithm"},
             "seed": config.get("seed"),
             "steps": step,
             "run": run.name,
@@ -214,10 +215,14 @@ def _card(name: str, rules: Rules, config: Mapping[str, Any], step: int, evaluat
         f"| {match['hands_won'] / (2 * match['deals']):.1%} | `{match['command']}` |\n"
         for opponent, match in evaluation["matches"].items()
     )
+    algorithm = str(config.get("algorithm"))
+    method = {"ppo": "masked PPO", "dqn": "DQN", "imitate": f"imitation of {config.get('teacher')}"}.get(
+        algorithm, algorithm
+    )
     return f"""# {name}: a gin rummy player
 
-Trained by self-play with gin-env (masked PPO, {step:,} decisions, seed {config.get("seed")}) for the rules
-`{rules.text}`, fingerprint `{rules.fingerprint}`. It plays its likeliest action.
+Trained with gin-env ({method}, {step:,} decisions, seed {config.get("seed")}) for the rules `{rules.text}`,
+fingerprint `{rules.fingerprint}`. It plays its likeliest action.
 
 | against | points a hand | 95 % interval | hands won | command |
 |---|---|---|---|---|

@@ -1,30 +1,39 @@
 """What a run tells: TensorBoard scalars, the same as JSON lines, a progress bar, and where the time goes."""
 
 import json
-import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from training.checkpoint import write_atomically
-
-METRICS = "metrics.jsonl"
+from training.folder import METRICS as METRICS
+from training.folder import load_metrics, write_atomically
 
 # Every scalar of a run, by group; the docs print this table.
 GLOSSARY = {
     "charts/SPS": "the learner's decisions per second since the last entry",
     "charts/learning_rate": "Adam's step",
     "charts/entropy_weight": "weight of the entropy in the loss",
+    "charts/epsilon": "DQN: share of random decisions",
+    "charts/importance": "DQN: exponent of the importance weights",
+    "charts/replay": "DQN: decisions in the replay",
     "losses/policy_loss": "PPO's clipped surrogate, to be minimised",
     "losses/value_loss": "half the mean squared error of the value, in units of reward",
+    "losses/critic_loss": "the same of the critic that sees all cards, where there is one",
+    "losses/hand_nats": "cross-entropy of the guess at the opponent's hand, nats per unseen card, where it guesses",
+    "losses/gradient_steps": "gradient steps of the update; PPO: fewer than planned if kl_stop ended it",
     "losses/entropy": "mean entropy of the policy over legal actions, nats",
     "losses/approx_kl": "mean of (ratio - 1) - log ratio: how far the policy moved in the update, nats",
     "losses/clipfrac": "share of decisions whose ratio left the clip range",
-    "losses/explained_variance": "share of the returns' variance that the value explains",
+    "losses/explained_variance": "share of the returns' variance that the value explains; DQN: of the targets'",
+    "losses/q_loss": "DQN: half the squared error of the decisions drawn, weighted, in units of reward",
+    "losses/td_error": "DQN: mean distance of a decision's value from its target, in units of reward",
+    "losses/q_value": "DQN: mean value of the decisions drawn, in units of reward",
+    "losses/imitation_loss": "imitation: cross-entropy on the teacher's choice, nats; its own entropy at best",
+    "losses/agreement": "imitation: share of positions where the likeliest action is the teacher's likeliest",
     "losses/grad_norm": "mean norm of the gradient before clipping",
     "game/knock_rate": "share of hands that ended with a knock that won",
     "game/gin_rate": "share of hands that ended with gin",
@@ -36,13 +45,16 @@ GLOSSARY = {
     "game/points": "mean points won by the winner, dead hands as 0",
     "game/turns": "mean draws in a hand",
     "game/hands": "hands that ended since the last entry",
-    "eval/points_per_hand": "points a hand against greedy, likeliest action, duplicate deals",
+    "eval/points_per_hand": "points a hand against the first of eval_against, likeliest action, duplicate deals",
+    "eval/against_...": "the same against each of the others",
+    "eval/mean": "mean of these; the best state is the one with the highest",
     "eval/ci95_low": "lower end of its 95 % interval",
     "eval/ci95_high": "upper end of its 95 % interval",
     "eval/win_rate": "share of hands won in that evaluation",
     "time/rollout": "share of the time spent playing, network included",
     "time/learn": "share of the time spent on gradients",
     "time/evaluate": "share of the time spent on evaluation",
+    "time/seconds": "seconds of training since the run began, evaluations included, pauses between sessions left out",
 }
 
 
@@ -76,16 +88,24 @@ class Log:
     Args:
         run: The run's folder.
         step: Step from which the run goes on; later entries of an interrupted run are dropped, and at 0 all of them.
+
+    Attributes:
+        seconds: Seconds of training up to that step.
+
+    Raises:
+        OSError: If the folder cannot be written.
     """
 
     def __init__(self, run: Path, step: int = 0) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
         self.path = run / METRICS
-        if step and self.path.exists():
-            kept = [line for line in self.path.read_text().splitlines() if _step_of(line) <= step]
-            write_atomically(self.path, "".join(line + "\n" for line in kept).encode())
-        elif not step:
+        self.seconds = 0.0
+        if step:
+            kept = [entry for entry in load_metrics(run) if entry["step"] <= step]
+            write_atomically(self.path, "".join(json.dumps(entry) + "\n" for entry in kept).encode())
+            self.seconds = next((entry["time/seconds"] for entry in reversed(kept) if "time/seconds" in entry), 0.0)
+        else:
             for old in (self.path, *run.glob("events.out.tfevents.*")):
                 old.unlink(missing_ok=True)
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (closed by close)
@@ -100,25 +120,27 @@ class Log:
         self.file.write(json.dumps(line) + "\n")
         self.file.flush()
 
-    def close(self) -> None:
-        """Closes the files."""
-        self.file.close()
-        self.board.close()
+    def __enter__(self) -> "Log":
+        return self
 
-
-def _step_of(line: str) -> int:
-    try:
-        return int(json.loads(line)["step"])
-    except (ValueError, KeyError, TypeError):
-        # A line that was cut off when the process died.
-        return sys.maxsize
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        # After an error it may not be possible to write the rest, and the error is what counts.
+        with suppress(OSError) if kind else nullcontext():
+            self.file.close()
+            self.board.close()
 
 
 class Display:
-    """The progress bar of a run, on stderr; plain lines where that is no terminal."""
+    """The progress bar of a run, on stderr; plain lines where that is no terminal.
 
-    def __init__(self, total: int, done: int) -> None:
-        self.console = Console(stderr=True)
+    Args:
+        total: Decisions of the whole run.
+        done: Decisions so far.
+        quiet: Whether to show nothing.
+    """
+
+    def __init__(self, total: int, done: int, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, quiet=quiet)
         self.progress = Progress(
             TextColumn("[bold]train"),
             BarColumn(),

@@ -6,17 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agents.networks import HIDDEN_SIZE
 from gin_env import engine
-from gin_env._compile import kernel
+from gin_env._compile import borrow_row, kernel, write_cards
 from gin_env.actions import NUM_ACTIONS
+from gin_env.cards import NUM_CARDS
 from gin_env.rules import Rules
-from gin_env.tables import ENDINGS, TRUNCATED
+from gin_env.tables import ENDINGS, TRUNCATED, Tables
 from gin_env.view import OBSERVATION_SIZE, look
 from training.advantages import CUT_ENDED, CUT_NONE, CUT_TRUNCATED
+from training.chances import hand_points, hand_values, winning_chances
 from training.opponents import BOTH, Opponents
 
-# Observations (N, D) and masks (N, 108) to logits (N, 108) and values (N,), float32.
-Policy = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+# Observations (N, D), masks (N, 108) and hidden cards (N, H) to logits (N, 108) and values (N,), float32.
+Policy = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 MAX_MOVES_AHEAD = 10_000  # opponents' moves between two decisions of the learner; far more than rules allow
 
@@ -34,6 +37,7 @@ class Batch(NamedTuple):
     cuts: np.ndarray  # (T, N) int8, see training.advantages
     last_values: np.ndarray  # (N,) float32, of the decision after the last
     last_seats: np.ndarray  # (N,) int8
+    hidden: np.ndarray  # (T, N, HIDDEN_SIZE) float32, the cards that the mover does not see; of size 0 if not asked for
 
 
 @kernel
@@ -81,32 +85,79 @@ def sample(logits: np.ndarray, mask: np.ndarray, rng: np.ndarray) -> tuple[np.nd
     return actions, log_probs
 
 
+@kernel
+def _hidden(t, out):
+    for i in range(t.size):
+        row = borrow_row(out, i)
+        write_cards(row, 0, t[i].hands[1 - t[i].mover])
+        for k in range(NUM_CARDS, 2 * NUM_CARDS):
+            row[k] = np.float32(0)
+        for place in range(t[i].stock_at, t[i].rules.deck_size):
+            row[NUM_CARDS + t[i].deck[place]] = np.float32(1) - np.float32(place - t[i].stock_at) / np.float32(32)
+
+
+def hidden_cards(tables: Tables, out: np.ndarray) -> None:
+    """Writes what the mover does not see (`agents.networks.Critic`): the opponent's hand and the stock, (N, 104)."""
+    _hidden(tables, out)
+
+
 class Collector:
     """Plays the learner, on both seats or against opponents, and keeps what an update needs.
 
     Args:
         rules: What is played, one hand an episode.
         tables: Number of tables, N.
-        horizon: Decisions of the learner at each table in a batch, T.
+        horizon: Decisions of the learner at each table in a batch, T; 0 for whoever only calls `Collector.advance`.
         shares: Share of the tables for each opponent (see `training.opponents`).
         seed: Decides deals, samples and the opponents' keys, each from a stream of its own.
         points_scale: Points that make one unit of reward.
+        matches: Share of the tables that play whole matches. There a hand is paid by the change in the chance to win,
+            at the rate that a point has on average in the first hand; it still is an episode of its own.
+        match_rules: What those play.
+        past_size: Most past states among the opponents.
+        hidden: Whether to keep what the mover does not see.
 
     Attributes:
         tables: The tables, always at a decision of the learner between two batches.
     """
 
     def __init__(
-        self, rules: Rules, tables: int, horizon: int, shares: Mapping[str, float], seed: int, points_scale: float
+        self,
+        rules: Rules,
+        tables: int,
+        horizon: int,
+        shares: Mapping[str, float],
+        seed: int,
+        points_scale: float,
+        *,
+        matches: float = 0.0,
+        match_rules: Rules | None = None,
+        past_size: int = 1,
+        hidden: bool = False,
     ) -> None:
         streams = engine.mix_keys(seed, np.arange(3))
+        self.first_match = tables - round(matches * tables)
         self.tables = engine.new_tables(rules, tables, seed=int(streams[0]))
+        if self.first_match < tables:
+            if match_rules is None or match_rules.target is None:
+                raise ValueError("matches need rules with a target")
+            number = tables - self.first_match
+            self.tables[self.first_match :] = engine.new_tables(
+                match_rules, number, seed=int(streams[0]), first=self.first_match, match=True
+            )
+            points = hand_points(match_rules)
+            self.chances = winning_chances(match_rules.target, points)
+            # A point of the first hand, as a chance to win.
+            low = self.chances[np.minimum(np.arange(points.size), match_rules.target), 0]
+            self.chance_scale = float((points * np.arange(points.size)).sum() / (points * (low - 0.5)).sum())
         self.sample_seed = int(streams[1])
-        self.opponents = Opponents(shares, tables, seed=int(streams[2]))
+        groups = (self.first_match, tables - self.first_match)
+        self.opponents = Opponents(shares, groups, seed=int(streams[2]), past_size=past_size)
         self.points_scale = points_scale
         self.endings: Counter[str] = Counter()
         self.hand_points: list[np.ndarray] = []
         self.hand_turns: list[np.ndarray] = []
+        hidden_size = HIDDEN_SIZE if hidden else 0
         self._batch = Batch(
             observations=np.empty((horizon, tables, OBSERVATION_SIZE), dtype=np.float32),
             masks=np.empty((horizon, tables, NUM_ACTIONS), dtype=np.int8),
@@ -118,31 +169,63 @@ class Collector:
             cuts=np.empty((horizon, tables), dtype=np.int8),
             last_values=np.empty(tables, dtype=np.float32),
             last_seats=np.empty(tables, dtype=np.int8),
+            hidden=np.empty((horizon, tables, hidden_size), dtype=np.float32),
         )
-        self._next = (np.empty_like(self._batch.observations[0]), np.empty_like(self._batch.masks[0]))
+        self._next = (
+            np.empty((tables, OBSERVATION_SIZE), dtype=np.float32),
+            np.empty((tables, NUM_ACTIONS), dtype=np.int8),
+        )
+        self._next_hidden = np.empty((tables, hidden_size), dtype=np.float32)
+        self._started = False
+        if not self.opponents.need_past:
+            self.start()
+
+    def start(self) -> None:
+        """Lets the opponents move until the learner is to move at every table, once all of them are there."""
+        if self._started:
+            return
         # Before the learner's first decision nothing is owed to it: as if a hand had just ended everywhere.
+        tables = self.tables.size
         self._move_opponents(np.zeros(tables, dtype=np.float32), np.full(tables, CUT_ENDED, dtype=np.int8))
+        self._started = True
 
     def collect(self, policy: Policy) -> Batch:
         """Plays T decisions of the learner at each table. The arrays are overwritten by the next call."""
+        self.start()
         batch = self._batch
         for t in range(batch.actions.shape[0]):
             look(self.tables, None, batch.observations[t], batch.masks[t])
-            logits, batch.values[t] = policy(batch.observations[t], batch.masks[t])
+            if batch.hidden.size:
+                hidden_cards(self.tables, batch.hidden[t])
+            logits, batch.values[t] = policy(batch.observations[t], batch.masks[t], batch.hidden[t])
             keys = engine.decision_keys(self.sample_seed, self.tables)
             batch.actions[t], batch.log_probs[t] = sample(logits, batch.masks[t], keys)
             batch.seats[t] = self.tables["mover"]
-            batch.rewards[t] = 0
-            batch.cuts[t] = CUT_NONE
-            self._step(batch.actions[t], batch.seats[t], batch.rewards[t], batch.cuts[t])
-            self._move_opponents(batch.rewards[t], batch.cuts[t])
+            self.advance(batch.actions[t], batch.seats[t], batch.rewards[t], batch.cuts[t])
         look(self.tables, None, *self._next)
-        _, batch.last_values[:] = policy(*self._next)
+        if batch.hidden.size:
+            hidden_cards(self.tables, self._next_hidden)
+        _, batch.last_values[:] = policy(*self._next, self._next_hidden)
         batch.last_seats[:] = self.tables["mover"]
         return batch
 
+    def advance(self, actions: np.ndarray, seats: np.ndarray, rewards: np.ndarray, cuts: np.ndarray) -> None:
+        """Plays one action of the learner at each table, then the opponents until it is to move again at all of them.
+
+        Args:
+            actions: (N,) int64.
+            seats: (N,) int8, who plays them.
+            rewards: (N,) float32, written: units of reward that those seats won before the learner's next decisions.
+            cuts: (N,) int8, written: see training.advantages.
+        """
+        rewards[:] = 0
+        cuts[:] = CUT_NONE
+        self._step(actions, seats, rewards, cuts)
+        self._move_opponents(rewards, cuts)
+
     def _step(self, actions: np.ndarray, seats: np.ndarray, rewards: np.ndarray, cuts: np.ndarray) -> None:
         """Plays one action at each table (or none) and books ended hands to the decisions of ``seats``."""
+        scores = self.tables["scores"][self.first_match :].copy()
         points, over = engine.step(self.tables, actions, redeal=True)
         rows = np.flatnonzero(over)
         if not rows.size:
@@ -150,6 +233,11 @@ class Collector:
         # A hand in which the learner did not decide anything is owed to no decision.
         owed = rows[cuts[rows] == CUT_NONE]
         rewards[owed] = points[owed, seats[owed]] / self.points_scale
+        in_match = owed[owed >= self.first_match]
+        if in_match.size:
+            values = hand_values(self.chances, scores[in_match - self.first_match], points, in_match)
+            values = values[np.arange(in_match.size), seats[in_match]]
+            rewards[in_match] = values * (self.chance_scale / self.points_scale)
         cuts[owed] = np.where(self.tables["ending"][owed] == TRUNCATED, CUT_TRUNCATED, CUT_ENDED)
         endings = self.tables["ending"][rows]
         for ending, number in zip(*np.unique(endings, return_counts=True), strict=True):

@@ -305,7 +305,7 @@ def _as_rules(rules: Rules | Rummy40Rules | str) -> Rules | Rummy40Rules:
 
 def _label(rules: Rules | Rummy40Rules) -> str:
     if isinstance(rules, Rummy40Rules):
-        return f"{rules.name}, {rules.seats} players, opening {rules.opening}"
+        return rules.text
     return rules.name + (", manual" if rules.manual and ":" in rules.text else "")
 
 

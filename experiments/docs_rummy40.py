@@ -21,8 +21,8 @@ def page() -> str:
 # Rummy40
 
 A second game: jokers, melds that lie on the table, two players or four, all against all. `gin_env.rummy40` is laid out
-as `gin_env` is: `rules`, `actions`, `tables`, `engine`, `view`, `record`. Points are penalties; each seat wins the mean of
-the others' penalties less its own, so the points of a hand sum to zero.
+as `gin_env` is: `rules`, `actions`, `tables`, `engine`, `view`, `record`. Points are penalties; each seat wins the mean
+of the others' penalties less its own, so the points of a hand sum to zero.
 
 ```python
 from gin_env.rummy40 import engine, view

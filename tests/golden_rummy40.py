@@ -3,7 +3,8 @@
     python -m tests.golden_rummy40
 
 writes ``tests/data/golden_rummy40.txt`` and ``tests/data/perft_rummy40.json`` anew. Do that only where a change is
-meant to change them (a new layout of the observation changes every hash, but no move and no result), and read the difference.
+meant to change them (a new layout of the observation changes every hash, but no move and no result), and read the
+difference.
 
 Each line of the first is a record with its result; its comment is a hash of all that every seat saw on the way. The
 second counts the sequences of legal moves from the deals of small games, by their length.

@@ -516,3 +516,15 @@ def test_result_before_the_first_end() -> None:
     assert dataclasses.replace(preset("rummy40"), seats=4).num_actions == engine.num_actions(
         engine.new_tables("rummy40:seats=4", 1)
     )
+
+
+def test_penalties_may_be_booked_every_turn() -> None:
+    """As many as a hand has turns, at the highest price."""
+    rules = preset("rummy40", opening=100, wrong_opening="penalty", opening_penalty=1000)
+    tables = set_up(rules, "4S 5S 6S 2D 2H 9C KD QH JC 8D 7H", opened=False)
+    tables["booked"][0, 0] = 99_000
+    play(tables, "lay 4S 5S 6S", "take-back", "discard 2D")
+    assert tables["booked"][0, 0] == 100_000
+    tables["stock_at"] = rules.deck_size - 1
+    play(tables, "draw", action_name(3 + held(tables["hands"][0, 1], 0)[0]))
+    assert tables["penalties"][0, 0] > 100_000

@@ -237,8 +237,7 @@ def test_failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
 def test_bench() -> None:
     result = bench.bench_engine(tables=4, seconds=0.01, rounds=1, rules=bench.RUMMY40_RULES, threads=1, peers=False)
     labels = [entry["label"] for entry in result["entries"]]
-    assert labels[0] == "rummy40, 2 players, opening 40"
-    assert len(labels) == len(set(labels)) == len(bench.RUMMY40_RULES)
+    assert labels == list(bench.RUMMY40_RULES)
     assert all(entry["decisions_per_second"] > 0 for entry in result["entries"])
 
 

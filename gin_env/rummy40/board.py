@@ -7,7 +7,7 @@ has one of the two may take the joker for it, or add it to the set, after which 
 
 import numpy as np
 
-from gin_env._compile import count, kernel
+from gin_env._compile import count, kernel, lowest
 from gin_env.cards import NO_CARD, NUM_RANKS
 from gin_env.melds import bit, rank_cards
 from gin_env.rummy40.actions import (
@@ -50,15 +50,7 @@ def _set_takes(rules, cards, stands):
     """The cards that are missing in a set and may be added to it: none to one of four, or of all suits."""
     if count(cards) + (stands != _U0) >= rules.suits:
         return _U0
-    return rank_cards(np.int64(_any_card(cards)) % NUM_RANKS) & rules.pack & ~cards
-
-
-@kernel
-def _any_card(cards):
-    card = 0
-    while (cards & bit(card)) == _U0:
-        card += 1
-    return card
+    return rank_cards(lowest(cards) % NUM_RANKS) & rules.pack & ~cards
 
 
 @kernel

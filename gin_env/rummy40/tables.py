@@ -13,10 +13,25 @@ from gin_env.rummy40.rules import MAX_DECK, MAX_DRAW_CAP, MAX_SEATS, RULES_DTYPE
 from gin_env.tables import EPISODE_ENDED, GOING_ON, HAND_ENDED, NOBODY, output
 
 __all__ = [
+    "DRAW_ANY",
+    "ENDINGS",
     "EPISODE_ENDED",
     "GOING_ON",
     "HAND_ENDED",
+    "MAX_MELDS",
+    "MAX_MOVES",
     "NOBODY",
+    "OUT",
+    "OVER",
+    "PHASES",
+    "PLAY",
+    "PLAYING",
+    "STOCK_OUT",
+    "TABLE_DTYPE",
+    "TABLE_FIELDS",
+    "TRUNCATED",
+    "Tables",
+    "empty_tables",
     "output",
 ]
 
@@ -62,7 +77,7 @@ TABLE_FIELDS = (
     ("num_cards", np.int8, (MAX_SEATS,), "cards in hand by seat, jokers included"),
     ("jokers", np.int8, (MAX_SEATS,), "jokers in hand by seat"),
     ("known_jokers", np.int8, (MAX_SEATS,), "of them those that the others have seen"),
-    ("booked", np.int16, (MAX_SEATS,), "points for melds taken back in this hand"),
+    ("booked", np.int32, (MAX_SEATS,), "points for melds taken back in this hand"),
     ("scores", np.int32, (MAX_SEATS,), "match points by seat, which are penalties"),
     ("hands", np.uint64, (MAX_SEATS, 2), "by seat: cards held, and those held twice; jokers aside"),
     ("known", np.uint64, (MAX_SEATS, 2), "of them those that the others have seen: taken, or laid and taken back"),

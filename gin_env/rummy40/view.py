@@ -59,7 +59,7 @@ VIEW_FIELDS = (
     ("num_cards", np.int8, (MAX_SEATS,), "by seat, cards in hand"),
     ("known", np.uint64, (MAX_SEATS, 2), "by seat, cards in its hand that all others have seen; all once it is shown"),
     ("known_jokers", np.int8, (MAX_SEATS,), "the same for jokers"),
-    ("booked", np.int16, (MAX_SEATS,), "by seat, points for melds taken back in this hand"),
+    ("booked", np.int32, (MAX_SEATS,), "by seat, points for melds taken back in this hand"),
     ("scores", np.int32, (MAX_SEATS,), "by seat, match points, which are penalties"),
     ("limit", np.int32, (), "points that end the match; 0 where one hand decides"),
     ("fits", np.uint64, (NUM_PLACES,), "cards that have a place of each kind in melds to which this seat may go"),

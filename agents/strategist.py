@@ -292,39 +292,32 @@ class StrategistAgent:
     engine would (`agents.laying`).
 
     - Loose cards: those outside the melds, arranged for the least deadwood.
-    - Unseen cards: neither in the own hand nor in the pile nor known to be in the opponent's hand. All of them are taken to be in the opponent's hand with the same probability.
+    - Unseen cards: neither in the own hand nor in the pile nor known to be in the opponent's hand. Any of them is as
+      likely as any other to be in the opponent's hand.
     - Near a card: of its rank, or next to it in its suit.
 
     Args:
-        loose: Cost of each loose card. The measure of all costs, which is not fitted. Meld what you can.
+        loose: Cost of each loose card; the measure of all costs, not fitted. Meld what you can.
         high: Cost of each point of the loose cards. High cards out early.
-        outs: Gain from each unseen card that would complete a meld of loose cards. Count the outs.
-        extend: Gain from each other unseen card that would make a meld with cards of the hand. Count the outs.
-        windows: Gain from each run of three with a loose card in it whose cards are all loose or unseen, once for each of
-            its loose cards. A seven has more such windows than an ace or a king.
-        low: Gain from each loose ace, two or three, if at most 10 points more than the limit are loose. Keep A-2-3 when
-            close.
-        gone: Cost of each loose card of a rank of which two or more are loose and none is unseen. Drop pairs whose mates
-            are gone.
-        held: Cost of each card counted by ``outs`` or ``extend`` near one that the opponent is known to hold. It may be
-            held as well.
-        feed: Cost of each meld that the card is expected to make with two cards of the opponent. Do not feed it.
-        hold: Cost of each card known to be in the opponent's hand that is of the thrown card's rank, or within two of
-            it in its suit. Hold back neighbours of what the opponent took.
-        safe: Gain from each card in the pile near the thrown one that the opponent has thrown. Safer near what it threw.
-        declined: Gain from each card in the pile near the thrown one that the opponent has declined. Likewise.
-        meld: Gain from taking a card that makes a meld in the hand and lowers its deadwood. Take a discard only for a
-            meld.
-        lower: Gain from each point by which taking lowers the deadwood, times tens of own draws. The exception: late, to
-            have less to pay.
-        stock: What a card from the stock is worth. Take a discard only for a meld.
-        hope: What a card from the stock is worth for each unseen card that makes a meld with cards of the hand.
-        knock: Points of deadwood to knock with. Knock early at once.
+        outs: Gain for each unseen card that completes a meld of loose cards. Count the outs.
+        extend: Gain for each other unseen card that makes a meld with the hand. Count the outs.
+        windows: Gain for each loose card and run of three with it, all loose or unseen. A seven has more than a king.
+        low: Gain for each loose ace, two or three, if at most limit + 10 points are loose. Keep A-2-3 when close.
+        gone: Cost of each loose card of a rank loose twice or more, none unseen. Drop pairs whose mates are gone.
+        held: Cost of each card of outs and extend near a known card of the opponent, who may want it. Count live outs.
+        feed: Cost of each meld expected of the card with two cards of the opponent. Do not feed it.
+        hold: Cost of each known card of the opponent of its rank or within two in suit. Hold back what goes with them.
+        safe: Gain for each card near it in the pile that the opponent threw. Throw near what it threw.
+        declined: Gain for each card near it in the pile that the opponent declined. Throw near what it declined.
+        meld: Gain, in cost, if the taken card makes a meld and lowers the deadwood. Take a discard only for a meld.
+        lower: Gain for each point of deadwood saved by taking, times own draws / 10. The exception: late, to pay less.
+        stock: Cost that a card from the stock is expected to save. Take a discard only for a meld.
+        hope: The same for each unseen card that makes a meld with the hand. Take a discard only for a meld.
+        knock: Points of deadwood to knock with before the first draw. Knock early at once.
         care: Points less for each own draw. Knock late with care.
-        far: Points more for each loose card. Far from gin there is less to wait for.
-        layoffs: Points less for each point that the opponent is expected to be able to lay off directly. Knock lower with
-            melds open to layoffs.
-        gin: Points less for each unseen card that would make gin. Go for gin at two or three points with several outs.
+        far: Points more for each loose card left. Far from gin there is little to wait for.
+        layoffs: Points less for each point that the opponent may lay off, expected. Knock lower with open melds.
+        gin: Points less for each unseen card that would make gin. At two or three points wait if there are several.
         thin: Points more for each card that fewer than eight are left to draw. Knock when the stock thins.
     """
 

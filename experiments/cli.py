@@ -399,7 +399,7 @@ def fit_strategist(words: list[str]) -> None:
     import tyro
 
     def arguments(
-        generations: int = 250,
+        generations: int = 200,
         population: int = 24,
         deals: int = 400,
         seed: int = 20210,

@@ -37,31 +37,34 @@ ITSELF = "itself"  # the mean of the search, as it was at the last multiple of R
 REFRESH = 20  # generations
 DIGITS = 3  # decimals of the weights
 
-# Where the search begins, and how far its first generation reaches: guesses, in the terms' units.
+# Points a hand that weights cost for being off the start: this much times the square of the distance in reaches. It
+# keeps weights that hardly matter from drifting.
+PULL = 0.005
+# Where the search begins, and how far the first generation reaches. Rounded from coarser searches of the same kind.
 START = {
     "loose": (10, 0),
-    "high": (1, 0.3),
-    "outs": (3.5, 0.6),
-    "extend": (0.3, 0.4),
-    "windows": (0.3, 0.2),
+    "high": (0.75, 0.25),
+    "outs": (4, 0.6),
+    "extend": (0.4, 0.3),
+    "windows": (0.1, 0.15),
     "low": (0.5, 0.6),
-    "gone": (0.5, 0.6),
-    "held": (1, 0.5),
-    "feed": (6, 1.2),
-    "hold": (3, 0.9),
-    "safe": (1.5, 0.5),
-    "declined": (0.7, 0.4),
-    "meld": (5, 1.5),
-    "lower": (0.2, 0.2),
-    "stock": (2, 1),
-    "hope": (0.6, 0.2),
-    "knock": (28, 3),
-    "care": (3, 0.6),
-    "far": (2, 0.9),
-    "layoffs": (1.4, 0.4),
-    "gin": (3, 0.6),
+    "gone": (0.5, 0.5),
+    "held": (1.2, 0.5),
+    "feed": (9, 1.5),
+    "hold": (2, 0.8),
+    "safe": (1, 0.4),
+    "declined": (0.6, 0.3),
+    "meld": (5.5, 1.5),
+    "lower": (0.3, 0.15),
+    "stock": (3, 1),
+    "hope": (0.5, 0.15),
+    "knock": (40, 4),
+    "care": (5.5, 0.6),
+    "far": (1.3, 0.6),
+    "layoffs": (1.8, 0.4),
+    "gin": (4.5, 0.8),
     "thin": (0.4, 0.4),
-}  # fmt: skip
+}
 
 
 class Interrupted(Exception):
@@ -266,7 +269,10 @@ class Search:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Search":
         """Returns the search that was written."""
-        return cls(**{key: np.array(value) if isinstance(value, list) else value for key, value in data.items()})
+        values: dict[str, Any] = {
+            key: np.array(value) if isinstance(value, list) else value for key, value in data.items()
+        }
+        return cls(**values)
 
 
 # --------------------------------------------------------------------------------------------------------------- fit
@@ -283,7 +289,8 @@ def fit(
 
     Args:
         settings: What decides it.
-        out: File of the result. Until it is written the state lies beside it, from which the same call goes on.
+        out: File of the result. Until it is written the state lies beside it, from which the same call goes on, or one
+            that wants more generations or another check.
         overwrite: Whether a result or state that is there is replaced.
         progress: Called after each generation with the number of games that are over and of all games.
 
@@ -305,6 +312,7 @@ def fit(
         "fingerprint": rules.fingerprint,
         "opponents": list(OPPONENTS),
         "start": {name: list(START[name]) for name in TERMS},
+        "pull": PULL,
     }
     source = {"source": source_stamp()}  # other sources may play otherwise
     if overwrite:
@@ -316,7 +324,8 @@ def fit(
     if state.exists():
         kept = json.loads(state.read_text(encoding="utf-8"))
         for key, value in (told | source).items():
-            if kept[key] != value:
+            longer = key == "generations" and kept["search"]["generation"] <= value
+            if kept[key] != value and not longer and key != "check_deals":
                 raise ValueError(
                     f"{state} holds an unfinished fit whose {key} is {kept[key]}, here it is {value}; "
                     "--overwrite starts afresh"
@@ -336,7 +345,7 @@ def fit(
             points = search.ask(settings.population, np.random.default_rng([settings.seed, number]))
             deals = new_tables(rules, settings.deals, seed=settings.seed, first=number * settings.deals)
             won = play_weights(weights(points), deals, rival=rival).mean(axis=(2, 3))
-            search.tell(points, won.mean(axis=1))
+            search.tell(points, won.mean(axis=1) - PULL * (points**2).sum(axis=1))
             against = dict(zip((*OPPONENTS, ITSELF), won.mean(axis=0).round(DIGITS).tolist(), strict=True))
             entry = {"generation": number + 1, "spread": round(search.spread, DIGITS), "points_per_hand": against}
             history.append(entry)

@@ -1,10 +1,11 @@
 """Reports for people (sentences and rich tables) and for programs (JSON files)."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -231,17 +232,15 @@ def fit_table(result: Mapping[str, Any]) -> Table:
     table = Table(
         title=f"{result['generations']:,} generations of {result['population']:,}, seed {result['seed']}",
         title_justify="left",
-        caption="\n".join(
-            f"against {name} {told['points_per_hand']:+.2f} points a hand (95 % interval {_ends(told['ci95'])})"
-            for name, told in result["check"]["against"].items()
-        )
-        + f"\non {result['check']['deals']:,} new deals, each played twice",
-        caption_justify="left",
     )
-    table.add_column("term", no_wrap=True)
+    table.add_column("term")
     table.add_column("weight", justify="right")
     for name, weight in result["weights"].items():
         table.add_row(name, f"{weight:g}")
+    table.add_section()
+    for name, told in result["check"]["against"].items():
+        table.add_row(f"against {name}", f"{told['points_per_hand']:+.2f} points a hand")
+        table.add_row("  95 % interval", "{:+.2f} to {:+.2f}".format(*told["ci95"]))
     return table
 
 
@@ -250,28 +249,25 @@ def terms_table(result: Mapping[str, Any]) -> Table:
     table = Table(
         title=f"points a hand lost, {result['deals']:,} deals played twice",
         title_justify="left",
-        caption=f"mean: over {', '.join(result['opponents'])}; with its interval of 95 %",
+        caption=f"mean: over {', '.join(result['opponents'])}; after it half of its interval of 95 %",
         caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
     )
-    table.add_column("term", no_wrap=True)
     against = list(next(iter(result["terms"].values()))["against"])
-    for name in ("weight", "set to", "mean", "", *against):
-        table.add_column(name, justify="right", no_wrap=not name)
+    table.add_column("term")
+    for name in ("weight", "set to", "mean", *against):
+        table.add_column(name, justify="right")
     for name, term in result["terms"].items():
-        lost = [term["against"][opponent]["points_per_hand"] for opponent in against]
+        low, high = term["lost"]["ci95"]
         table.add_row(
             name,
             f"{term['weight']:g}",
             f"{term['set_to']:g}",
-            f"{term['lost']['points_per_hand']:+.2f}",
-            _ends(term["lost"]["ci95"]),
-            *(f"{value:+.2f}" for value in lost),
+            f"{term['lost']['points_per_hand']:+.2f} ± {(high - low) / 2:.2f}",
+            *(f"{term['against'][opponent]['points_per_hand']:+.2f}" for opponent in against),
         )
     return table
-
-
-def _ends(interval: Sequence[float]) -> str:
-    return f"{interval[0]:+.2f} to {interval[1]:+.2f}"
 
 
 def _print_machine(bench: Mapping[str, Any], console: Console) -> None:

@@ -23,7 +23,7 @@ from agents.baselines import nth_bit
 from agents.playouts import EARLY, EARLY_DRAWS, LATE, MELDS_ONLY, completes, lowers
 from gin_env._compile import count, kernel, lowest
 from gin_env.cards import NO_CARD, NUM_CARDS, NUM_RANKS
-from gin_env.dealing import mix
+from gin_env.keys import mix
 from gin_env.melds import INT_POINTS, bit, deadwood_without
 from gin_env.tables import THROW, WALL_THROW
 from gin_env.view import DEALT, OPPONENT, OWN

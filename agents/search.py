@@ -1,23 +1,20 @@
 """A player that thinks ahead: it plays its choices out in worlds as they may well be, and leaves its base on evidence."""
 
-import time
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from agents.base import Agent, make, parse_options, register
-from agents.baselines import GreedyAgent
+from agents.base import Agent
 from agents.beliefs import Particles, believe, deal_evenly, particles, unseen_cards
 from agents.playouts import GREEDY, lay_by_itself, play_out
 from agents.worlds import fill_in, set_up
-from gin_env import engine
 from gin_env._compile import borrow_row, kernel, lowest
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, PASS, TAKE
 from gin_env.cards import NO_CARD, NUM_CARDS
-from gin_env.dealing import mix
+from gin_env.keys import mix
 from gin_env.melds import INT_POINTS, deadwood_without
-from gin_env.tables import DECLARE, DRAW_ANY, TABLE_DTYPE, THROW, WALL_THROW
-from gin_env.view import View, observe
+from gin_env.tables import DECLARE, TABLE_DTYPE, THROW, WALL_THROW
+from gin_env.view import View
 
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
@@ -217,7 +214,16 @@ def _search(views, mask, base, own, styles, caution, weigh, keys, s, out):
 class SearchAgent:
     """Search."""
 
-    def __init__(self, base: Agent, worlds: int | None = None, ms: float | None = None, caution: float = 0.75, weigh: int = 1, own=None, styles=None) -> None:
+    def __init__(
+        self,
+        base: Agent,
+        worlds: int | None = None,
+        ms: float | None = None,
+        caution: float = 0.75,
+        weigh: int = 1,
+        own=None,
+        styles=None,
+    ) -> None:
         self.base = base
         self.worlds = DEFAULT_WORLDS if worlds is None else worlds
         self.caution, self.weigh = caution, bool(weigh)
@@ -229,5 +235,16 @@ class SearchAgent:
         """See `agents.base.Agent.act`."""
         out = np.array(self.base.act(view, mask, rng), dtype=np.int64)
         mask = np.ascontiguousarray(mask, dtype=np.int8)
-        _search(np.ascontiguousarray(view), mask, out.copy(), self.own, self.styles, self.caution, self.weigh, np.ascontiguousarray(rng), _scratch(self.worlds), out)
+        _search(
+            np.ascontiguousarray(view),
+            mask,
+            out.copy(),
+            self.own,
+            self.styles,
+            self.caution,
+            self.weigh,
+            np.ascontiguousarray(rng),
+            _scratch(self.worlds),
+            out,
+        )
         return out

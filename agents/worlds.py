@@ -10,7 +10,7 @@ from agents.beliefs import Particles, believe, particles, pick, unseen_cards
 from gin_env._compile import kernel, lowest
 from gin_env.actions import MAX_MELDS
 from gin_env.cards import NO_CARD, NUM_CARDS
-from gin_env.dealing import mix
+from gin_env.keys import mix
 from gin_env.melds import bit
 from gin_env.tables import DECLARE, NOBODY, PLAYING, TABLE_DTYPE, WALL_THROW, Tables
 from gin_env.view import DEALT, OWN, View

@@ -144,17 +144,18 @@ class Trainer(Player):
     @torch.no_grad()
     def targets(self, draw: Draw) -> Tensor:
         """What the drawn decisions are worth, as far as is known now: (K,)."""
-        scale = self.config.points_scale
         returns, factors = self.to_device(draw.returns, draw.factors)
         # Many hands end within n decisions: nothing is to be computed for those.
         rows = np.flatnonzero(draw.factors)
         if not rows.size:
             return returns
         seen, legal = self.to_device(*self.replay.positions.get(draw.follow[rows]))
-        online = losses.dueling_values(*self.network(seen, legal), scale=scale)
-        target = losses.dueling_values(*self.target(seen, legal), scale=scale)
+        worth = []
+        for network in (self.network, self.target):
+            logits, values = network(seen, legal)
+            worth.append(losses.dueling_values(logits, values, self.config.points_scale))
         (places,) = self.to_device(rows)
-        followed = losses.double_dqn_targets(returns[places], factors[places], online, target, legal)
+        followed = losses.double_dqn_targets(returns[places], factors[places], *worth, legal)
         return returns.index_copy(0, places, followed)
 
     # ------------------------------------------------------------------------------------------------ checkpoints

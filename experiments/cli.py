@@ -57,7 +57,6 @@ commands:
   sprt            play until it is decided whether one player is better than another
   play            play against a player yourself, at the terminal
   replay          show recorded hands and matches move by move
-  analyse         what a player would have played in a record, and what the moves played cost
   agents          list the players
   exploit         how much an opponent who knows a player wins from it: exact on small games, else at least
   rules           print the rules of a preset, or of your own
@@ -74,7 +73,6 @@ commands:
   ginrummy play bots/quick
   ginrummy match greedy random --deals 5 --records hands.txt
   ginrummy replay hands.txt --line 1
-  ginrummy analyse hands.txt --line 1 --agent gin-only
   ginrummy tournament greedy gin-only early-knock random --deals 10000 --workers 2
 
 An error is one line, and the exit status 2. With {TRACEBACK}=1 in the environment it comes with its traceback.
@@ -870,60 +868,6 @@ def replay(words: list[str]) -> None:
             print_story(story, console)
 
 
-def analyse(words: list[str]) -> None:
-    """Looks at recorded moves again."""
-    import tyro
-
-    def arguments(
-        file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RECORD")],
-        agent: Annotated[str, tyro.conf.arg(metavar="AGENT")],
-        seat: Literal["both", "0", "1"] = "both",
-        line: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
-        worlds: int = 400,
-        candidates: int = 5,
-        seed: int = 0,
-        json: bool = False,
-        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
-    ) -> dict[str, Any]:
-        """Say of recorded moves what a player would have played, and how many points those played cost.
-
-        The hand is played out from each decision, by the move played, by the player's and by a few others, in worlds
-        that the seat could not tell from the real one (experiments/analyse.py).
-
-        Args:
-            file: A file of records, as for `ginrummy replay`, or - for the standard input.
-            agent: Who judges: a player that `ginrummy agents` lists, or the folder of an exported bot.
-            seat: Whose decisions.
-            line: Only the record on this line of the file, counted from 1.
-            worlds: Worlds for each decision; four times as many halve the intervals.
-            candidates: Most moves that are compared at each decision.
-            seed: Decides the worlds and the player's random choices.
-            json: Print one JSON object instead of the tables.
-            out: Also write the JSON object to this file.
-        """
-        return locals()
-
-    wanted = _tyro(arguments, "analyse", words)
-
-    import agents
-    from experiments.analyse import analyse as look_again
-    from experiments.analyse import print_analysis
-
-    player = agents.make(wanted["agent"])
-    options = {name: wanted[name] for name in ("worlds", "candidates", "seed")}
-    stories = []
-    for number, record in _records(wanted["file"], wanted["line"]):
-        with _blaming(wanted["file"], number):
-            story = look_again(record, player, seats=_seats(wanted["seat"]), **options)
-        stories.append({"line": number} | story)
-
-    def show(console: "Console") -> None:
-        for story in stories:
-            print_analysis(story, player.name, console)
-
-    _tell({"agent": player.name} | options | {"records": stories}, wanted["json"], wanted["out"], show)
-
-
 def _seats(seat: str) -> tuple[int, ...]:
     return (0, 1) if seat == "both" else (int(seat),)
 
@@ -1319,7 +1263,6 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "tournament": tournament,
     "play": play,
     "replay": replay,
-    "analyse": analyse,
     "agents": list_agents,
     "exploit": exploit,
     "rules": rules,

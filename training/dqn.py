@@ -155,7 +155,8 @@ class Trainer(Player):
             logits, values = network(seen, legal)
             worth.append(losses.dueling_values(logits, values, self.config.points_scale))
         (places,) = self.to_device(rows)
-        followed = losses.double_dqn_targets(returns[places], factors[places], *worth, legal)
+        online, target = worth
+        followed = losses.double_dqn_targets(returns[places], factors[places], online, target, legal)
         return returns.index_copy(0, places, followed)
 
     # ------------------------------------------------------------------------------------------------ checkpoints

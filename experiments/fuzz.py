@@ -234,9 +234,19 @@ def trial(seed: int, rules: AnyRules | None = None, game: str = "gin") -> tuple[
     try:
         return rules, GAMES[game].check_rules(rules, hands=hands, seed=seed, tables=tables)
     except ConformanceError as error:
+        _pass_on_ctrl_c(error)
         return rules, Failure(rules.text, seed, error.check, str(error), game)
     except Exception as error:  # the engine should not raise, whatever it is
+        _pass_on_ctrl_c(error)
         return rules, Failure(rules.text, seed, type(error).__name__, traceback.format_exc(), game)
+
+
+def _pass_on_ctrl_c(error: BaseException | None) -> None:
+    """Raises KeyboardInterrupt if that is what an error comes from: inside a kernel it turns into a SystemError."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            raise error
+        error = error.__cause__ or error.__context__
 
 
 def _warm_up(game: str) -> None:

@@ -201,6 +201,18 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     assert (data["interrupted"], data["trials"], data["hands"]) == (True, 1, expected.hands)
 
 
+def test_ctrl_c_inside_a_kernel_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(*args: object, **options: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    monkeypatch.setitem(fuzz.GAMES, "gin", fuzz.GAMES["gin"]._replace(check_rules=check))
+    with pytest.raises(KeyboardInterrupt):
+        fuzz.trial(1)
+
+
 def test_ctrl_c_stops_a_process(tmp_path: Path) -> None:
     """At any moment once trials have begun: here after the first, which a file tells."""
     begun = tmp_path / "begun"

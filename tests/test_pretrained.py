@@ -22,6 +22,10 @@ def test_it_is_small() -> None:
     assert sum(path.stat().st_size for path in BEST.iterdir()) < 5_000_000
 
 
+def test_its_graph_does_not_tell_where_it_was_made() -> None:
+    assert b"networks.py" not in (BEST / "policy.onnx").read_bytes()
+
+
 @pytest.mark.parametrize(("name", "least"), [("greedy", 2.5), ("gin-only", 2), ("early-knock", 0.5)])
 def test_it_beats_the_styles(name: str, least: float) -> None:
     result = play_match(agents.make("best"), agents.make(name), deals=500, seed=11)

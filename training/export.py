@@ -200,6 +200,25 @@ def _write_onnx(network: Network, observation: np.ndarray, mask: np.ndarray, pat
         raise ExportError(f"export needs {error.name}; install it with: pip install 'gin-env[train,onnx]'") from None
     finally:
         quiet.setLevel(level)
+    _forget_sources(path)
+
+
+def _forget_sources(path: Path) -> None:
+    """Takes out of a graph where its nodes came from: files and lines of the machine that exported it."""
+    import onnx
+
+    model = onnx.load(path)
+    for part in (
+        model,
+        model.graph,
+        *model.graph.node,
+        *model.graph.value_info,
+        *model.graph.input,
+        *model.graph.output,
+    ):
+        del part.metadata_props[:]
+        part.doc_string = ""
+    onnx.save(model, path)
 
 
 def _version(name: str) -> str | None:

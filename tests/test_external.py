@@ -437,7 +437,8 @@ def test_words_that_nobody_asked_for_are_dropped() -> None:
     result = play_match(agent, agents.make("greedy"), deals=2, forfeits=True)
     assert result.hands == 4
     # Some may come too late to be dropped, and are then taken for answers.
-    assert 1 <= agent.incidents["unasked"] <= 8
+    assert agent.incidents["unasked"] <= 8
+    assert sum(agent.incidents.values()) >= 1
     assert result.forfeits[0] == agent.incidents["illegal"] + agent.incidents["garbage"]
 
 

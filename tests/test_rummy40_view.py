@@ -244,7 +244,7 @@ def test_view_and_observation_are_what_the_seat_has_seen(
         assert sorted(names) == sorted(expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(some_rules, seeds, st.integers(0, 150), st.booleans())
 def test_hidden_cards_do_not_matter(rules: Rummy40Rules, seed: int, num_moves: int, match: bool) -> None:
     tables, _ = position(rules, seed, num_moves, match)

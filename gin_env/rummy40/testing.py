@@ -689,7 +689,7 @@ def shuffle_hidden(tables: Tables, seat: int, rng: np.random.Generator) -> Table
     new = rng.permutation(np.array(hidden, dtype=np.int64)).tolist()
     for other, (known, size) in zip(others, sizes, strict=True):
         hand, new = known + new[:size], new[size:]
-        if t["mover"] == other and t["drawn"] != NO_CARD:
+        if t["mover"] == other and t["drawn"] != NO_CARD and hand:
             t["drawn"] = hand[-1]
         t["hands"][other] = 0
         t["jokers"][other] = hand.count(JOKER)

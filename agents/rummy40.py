@@ -314,7 +314,8 @@ class Greedy40(_Planner):
 
     The *points left* of a hand are those of its cards and jokers once it has laid the melds, at most three, that make
     them fewest, has added what fits the table (if it has opened, or opens with those melds), and has thrown the
-    highest card that remains. Until it has opened, the melds must reach the minimum; where none do, it lays none.
+    highest card that remains. Among equals it lays what leaves the fewest cards, then what comes first in the order of
+    the action table. Until it has opened, the melds must reach the minimum; where none do, it lays none.
 
     - Draws the top of the pile if that is a joker, or if it leaves no more points than the hand has without it (melds
       below the minimum counting, while it is out of reach); otherwise from the stock.

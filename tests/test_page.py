@@ -71,7 +71,7 @@ class Page(HTMLParser):
 def result() -> Iterator[TournamentResult]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(base._FACTORIES["gin"], "odd", Odd)
-        patch.setattr(base, "_RAW", {"odd"})
+        patch.setitem(base._RAW, "gin", {"odd"})
         yield play_tournament(["greedy", "random", EVIL], deals=12, seed=2, resamples=10)
 
 

@@ -17,7 +17,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from agents.bundle import WEIGHTS
-
 from training.folder import (
     BEST,
     CHECKPOINT,

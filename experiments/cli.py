@@ -528,7 +528,7 @@ def match(words: list[str]) -> None:
 
     wanted = _tyro(arguments, "match", words)
     game = wanted["game"]
-    wanted["rules"] = wanted["rules"] or DEFAULT_RULES[game]
+    wanted["rules"] = _rules_of(game, wanted["rules"])
     if wanted["luck"] and game != "gin":
         raise _Failure(f"--luck is told of gin only, not of {game}")
 
@@ -582,6 +582,15 @@ def match(words: list[str]) -> None:
             print_incidents(player, console)
 
     _tell(told, wanted["json"], wanted["out"], show)
+
+
+def _rules_of(game: str, rules: str | None) -> str:
+    """Returns the text of the rules that are asked for, or of a game's usual ones."""
+    if rules is None:
+        return DEFAULT_RULES[game]
+    if game == "gin" and rules.partition(":")[0] == "rummy40":
+        raise _Failure(f"the rules {rules!r} are not of gin: add --game rummy40")
+    return rules
 
 
 @contextmanager
@@ -729,7 +738,7 @@ def tournament(words: list[str]) -> None:
         return locals()
 
     wanted = _tyro(arguments, "tournament", _with_address(words))
-    wanted["rules"] = wanted["rules"] or DEFAULT_RULES[wanted["game"]]
+    wanted["rules"] = _rules_of(wanted["game"], wanted["rules"])
 
     import choix  # noqa: F401  (missing: say so before the games)
 

@@ -396,6 +396,10 @@ def test_replay_of_what_is_no_text(tmp_path: Path, capsys: pytest.CaptureFixture
         ("match greedy random --seed -1", "seed is -1"),
         ("match gin-only random --game rummy40", "'gin-only' is no agent of rummy40: expected greedy, patient, random"),
         ("match greedy random --game rummy40 --rules plus20", "'plus20' is no preset; expected one of rummy40"),
+        (
+            "match greedy random --rules rummy40:seats=4",
+            "the rules 'rummy40:seats=4' are not of gin: add --game rummy40",
+        ),
         ("match greedy random --game rummy40 --luck", "--luck is told of gin only, not of rummy40"),
         ("tournament greedy nobody --game rummy40", "'nobody' is no agent of rummy40"),
         ("match greedy random --batch 0", "batch is 0"),

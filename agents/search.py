@@ -7,22 +7,23 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from agents.base import Agent, make, parse_options, register
 from agents.lookahead import unseen_cards
-from agents.playouts import play_out
+from agents.playouts import play_out, reply
 from agents.worlds import FIRST_STEPS, STEPS, fill_stock, first_hand, next_hand, set_up
 from gin_env._compile import kernel, lowest
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, PASS, TAKE
 from gin_env.cards import NO_CARD, NUM_CARDS
-from gin_env.engine import GOING_ON, play
+from gin_env.engine import GOING_ON, legal, play
 from gin_env.keys import mix
 from gin_env.melds import INT_POINTS, deadwood_without
-from gin_env.tables import DECLARE, DRAW_STOCK, NOBODY, TABLE_DTYPE, THROW, WALL_THROW
-from gin_env.view import View
+from gin_env.tables import DECLARE, DRAW_STOCK, NOBODY, OVER, TABLE_DTYPE, THROW, WALL_THROW
+from gin_env.view import View, observe
 
 MAX_CANDIDATES = 16
 REACH = 10  # points of deadwood: throws that leave more than the best one and this are not looked at
@@ -84,53 +85,55 @@ def list_candidates(v, mask, chosen, out):
 
 
 @kernel
-def race(v, candidates, alive, first, worlds, key, tables, hand, count, total, gain, square):
-    """Plays candidates out in the same worlds.
+def race(v, candidates, alive, first, key, tables, hand, ahead, leaves, points):
+    """Plays candidates in the same worlds: to the end of the hand, or to the seat's next decision.
 
     Args:
         v: A row of a view.
-        candidates: (n,) int64, actions; gains are counted against the first.
-        alive: (n,) bool, which of them are played; the first always is.
+        candidates: (n,) int64, actions.
+        alive: (n,) bool, which of them are played.
         first: Number of the first world.
-        worlds: Number of worlds.
         key: Decides the worlds, together with their numbers.
         tables: (2,) tables, scratch.
-        hand: (1,) uint64, the opponent's hand in the world before; 0 where there was none.
-        count: (n,) int64, worlds so far; advanced, as are
-        total: (n,) float64, points won,
-        gain: (n,) float64, points won more than by the first candidate,
-        square: (n,) float64, the squares of those.
+        hand: (1,) uint64, the opponent's hand in the world before; 0 where there was none. Changed.
+        ahead: Whether to stop at the seat's next decision, after the other's reply.
+        leaves: Tables, written one after the other where it stops so; room for all.
+        points: (worlds, n) float64, written: points won, or not a number where the next of ``leaves`` tells.
+
+    Returns:
+        Number of the leaves.
     """
     seat = np.int64(v.seat)
     unseen = unseen_cards(v)
     set_up(v, tables[0])
-    for world in range(first, first + worlds):
-        one = mix(key, np.uint64(world))
+    size = 0
+    for world in range(points.shape[0]):
+        one = mix(key, np.uint64(first + world))
         if hand[0] == _U0:
             hand[0] = next_hand(v, unseen, first_hand(v, unseen, key), FIRST_STEPS, one)
         else:
             hand[0] = next_hand(v, unseen, hand[0], STEPS, one)
         tables[0].hands[1 - seat] = hand[0]
         fill_stock(tables[0], unseen & ~hand[0], mix(one, _U1))
-        other_draws = OTHER_DRAWS[world % OTHER_DRAWS.size]
-        base = 0
+        other_draws = OTHER_DRAWS[(first + world) % OTHER_DRAWS.size]
         for k in range(candidates.size):
             if not alive[k]:
                 continue
             tables[1] = tables[0]
             t = tables[1]
-            if play(t, np.int64(candidates[k])) == GOING_ON:
-                points = play_out(t, seat, OWN_DRAWS, other_draws)
-            elif t.winner == NOBODY:
-                points = np.int64(0)
-            else:
-                points = np.int64(t.points if t.winner == seat else -t.points)
-            if k == 0:
-                base = points
-            count[k] += 1
-            total[k] += points
-            gain[k] += points - base
-            square[k] += (points - base) ** 2
+            going = play(t, np.int64(candidates[k])) == GOING_ON
+            if going and ahead:
+                reply(t, seat, other_draws)
+                if t.phase != OVER:
+                    leaves[size] = t
+                    size += 1
+                    points[world, k] = np.nan
+                    continue
+            elif going:
+                points[world, k] = play_out(t, seat, OWN_DRAWS, other_draws)
+                continue
+            points[world, k] = 0 if t.winner == NOBODY else t.points if t.winner == seat else -t.points
+    return size
 
 
 class Candidate(NamedTuple):
@@ -151,6 +154,10 @@ class Candidate(NamedTuple):
     error: float
 
 
+# Views (N,) and masks (N, A) to the points that the seats to move may expect, (N,).
+Values = Callable[[View, np.ndarray], np.ndarray]
+
+
 class Race:
     """The candidates of one decision and how they stand.
 
@@ -158,14 +165,15 @@ class Race:
         view: A row of a view.
         candidates: (n,) actions; gains are counted against the first, which is never given up.
         key: Decides the worlds.
+        values: Judges the seat's next decisions; without it hands are played out.
 
     Attributes:
         alive: (n,) bool, the candidates that are left.
         worlds: Worlds so far.
     """
 
-    def __init__(self, view: np.record, candidates: np.ndarray, key: int) -> None:
-        self.view, self.candidates, self.key = view, candidates, np.uint64(key)
+    def __init__(self, view: np.record, candidates: np.ndarray, key: int, values: Values | None = None) -> None:
+        self.view, self.candidates, self.key, self.values = view, candidates, np.uint64(key), values
         size = candidates.size
         self.alive = np.ones(size, dtype=np.bool_)
         self.worlds = 0
@@ -176,10 +184,20 @@ class Race:
 
     def run(self, worlds: int) -> None:
         """Plays the candidates that are left in some more worlds."""
-        race(
-            self.view, self.candidates, self.alive, self.worlds, worlds, self.key, self._tables, self._hand,
-            self._count, self._total, self._gain, self._square,
+        points = np.zeros((worlds, self.candidates.size))
+        leaves = np.empty(points.size if self.values else 0, dtype=TABLE_DTYPE)
+        size = race(
+            self.view, self.candidates, self.alive, self.worlds, self.key, self._tables, self._hand,
+            self.values is not None, leaves, points,
         )  # fmt: skip
+        if self.values and size:
+            leaves = leaves[:size]
+            points[np.isnan(points)] = self.values(observe(leaves), legal(leaves))
+        gain = np.where(self.alive, points - points[:, :1], 0)
+        self._count[self.alive] += worlds
+        self._total += points.sum(axis=0)
+        self._gain += gain.sum(axis=0)
+        self._square += (gain**2).sum(axis=0)
         self.worlds += worlds
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
@@ -304,6 +322,7 @@ class SearchAgent:
         self.base: Agent = make(base)
         if isinstance(self.base, SearchAgent) or hasattr(self.base, "follow"):
             raise ValueError(f"agent {spec!r}: {base!r} cannot be searched from; expected a plain agent")
+        self._values: Values | None = getattr(self.base, "values", None)
         self.name = "search:" + (f"{given}:" if given else "") + self.base.name
 
     def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
@@ -314,7 +333,7 @@ class SearchAgent:
         for row in range(view.size):
             size = list_candidates(view[row], mask[row], actions[row], candidates)
             if size > 1:
-                one = Race(view[row], candidates[:size].copy(), int(rng[row]))
+                one = Race(view[row], candidates[:size].copy(), int(rng[row]), self._values)
                 actions[row] = search(one, ms=self.ms, worlds=self.worlds, evidence=self.evidence)
         return actions
 

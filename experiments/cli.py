@@ -60,6 +60,7 @@ commands:
   replay          show recorded hands and matches move by move
   agents          list the players
   exploit         how much an opponent who knows a player wins from it: exact on small games, else at least
+  calibrate       how well a network guesses the opponent's hand, turn by turn
   rules           print the rules of a preset, or of your own
   docs            print the reference pages in docs/
   fit strategist  fit the weights of the player `strategist`, or measure what each of its terms is worth
@@ -1048,6 +1049,47 @@ def exploit(words: list[str]) -> None:
     _tell(result, wanted["json"], wanted["out"], show)
 
 
+def calibrate(words: list[str]) -> None:
+    """Measures guesses."""
+    import tyro
+
+    def arguments(
+        agent: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")] = "best",
+        against: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "",
+        deals: int = 2000,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        seed: int = 0,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Say how well a network guesses the opponent's hand while it plays, turn by turn, and how honest it is.
+
+        Args:
+            agent: "best", an exported bot or a training run; it must have been trained with hand_weight above 0.
+            against: Whose hand it guesses; by default its own kind's.
+            deals: Hands to play.
+            rules: A preset, alone or with changes, or a TOML file.
+            seed: Of the deals and the players.
+            json: Print one JSON object instead of the tables.
+            out: Also write the JSON object to this file.
+            plot: Also draw it into this picture (.png, .svg or .pdf).
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "calibrate", words)
+
+    from experiments import calibration
+
+    if wanted["plot"] is not None:
+        import matplotlib  # noqa: F401  (missing: say so before the measurement)
+    options = {name: wanted[name] for name in ("deals", "rules", "seed")}
+    result = calibration.calibrate(wanted["agent"], wanted["against"], **options)
+    if wanted["plot"] is not None:
+        calibration.plot_calibration(result, wanted["plot"])
+    _tell(result, wanted["json"], wanted["out"], lambda console: calibration.print_calibration(result, console))
+
+
 def rules(words: list[str]) -> None:
     """Prints rules."""
     import tyro
@@ -1296,6 +1338,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "replay": replay,
     "agents": list_agents,
     "exploit": exploit,
+    "calibrate": calibrate,
     "rules": rules,
     "docs": docs,
     "fit strategist": fit_strategist,

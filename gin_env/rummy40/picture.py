@@ -103,7 +103,8 @@ class _Picture(Drawing):
         places: list[tuple[str | list[int], int, int]] = []
         x, line = MARGIN, 0
         for who, melds in laid:
-            for what in (player(self.view, who), *melds):
+            row: list[str | list[int]] = [player(self.view, who), *melds]
+            for what in row:
                 # A label keeps its first meld beside it.
                 width = 74 if isinstance(what, str) else SMALL_WIDTH + step * (len(what) - 1) + _GAP
                 needed = width + (SMALL_WIDTH + 2 * step if isinstance(what, str) else -_GAP)

@@ -109,7 +109,7 @@ def test_write_cards(dtype: Any) -> None:
 
 
 def test_no_record_outlives_its_array() -> None:
-    """numba frees an array after its last use, and a record taken from it points into it all the same."""
+    """Numba frees an array after its last use, and a record taken from it points into it all the same."""
     taken = re.compile(r"np\.(?:empty|zeros|ones|full)\([^\n]*_DTYPE\)\[")
     assert taken.search("    v = np.empty(1, dtype=VIEW_DTYPE)[0]\n")
     for floor in ("gin_env", "agents", "training", "experiments"):

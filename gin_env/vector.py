@@ -71,7 +71,8 @@ def as_opponent(opponent: "str | Opponent | OpponentFunction", game: str = "gin"
         game: What it is to play: ``make(spec, game=game)`` where that is not gin and ``make`` takes a game.
 
     Raises:
-        ValueError: If the text does not name an opponent, or what is given cannot act.
+        ValueError: If the text does not name an opponent, or what is given cannot act, or says (by an attribute
+            ``game``) that it plays another game.
     """
     if isinstance(opponent, str):
         name, colon, spec = opponent.partition(":")
@@ -85,6 +86,9 @@ def as_opponent(opponent: "str | Opponent | OpponentFunction", game: str = "gin"
         opponent = make(spec, game=game) if takes_game else make(spec)
     # A class can be called and may have an `act`, and neither is of use before there is an object of it.
     if not isinstance(opponent, type):
+        plays = getattr(opponent, "game", game)
+        if plays != game:
+            raise ValueError(f"opponent {opponent!r} plays {plays}; expected one that plays {game}")
         if callable(getattr(opponent, "act", None)):
             return opponent  # type: ignore[return-value]
         if callable(opponent):

@@ -42,6 +42,12 @@ class Player:
         return chosen
 
 
+class PlaysGin(Player):
+    """Says that it plays the other game."""
+
+    game = "gin"
+
+
 def draws_and_throws(view: np.ndarray, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
     """Draws from the stock and throws the highest card."""
     cards = mask[:, DISCARD : DISCARD + 53]
@@ -198,6 +204,7 @@ def test_an_opponent_that_plays_illegally_is_named() -> None:
         ({"opponents": [Player()] * 3}, "3 opponents are given"),
         ({"opponents": "random"}, "'module:spec'"),
         ({"opponents": [7]}, "no method act"),
+        ({"opponents": PlaysGin()}, "opponent .* plays gin; expected one that plays rummy40"),
         ({"render_mode": "human"}, "expected None, 'ansi' or 'rgb_array'"),
     ],
     ids=str,

@@ -33,6 +33,10 @@ def test_settings_conform(name: str) -> None:
     assert ("take-back" in report.phases) == ("penalty" in name)
 
 
+def test_jokers_of_many_points_conform() -> None:
+    assert check_rules("rummy40:joker_points=1000,opening=0", hands=30, tables=15).hands >= 30
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_many_hands_conform(name: str) -> None:

@@ -569,7 +569,8 @@ class _Run:
         must(kept, "the hands of the result are not those held")
 
         bits = t["hands"][:, :seats, :, None] >> _CARDS & _U1
-        left = (bits.astype(np.int64) * _POINTS).sum(axis=(2, 3)) + rules.joker_points * t["jokers"][:, :seats]
+        jokers = rules.joker_points * t["jokers"][:, :seats].astype(np.int64)
+        left = (bits.astype(np.int64) * _POINTS).sum(axis=(2, 3)) + jokers
         penalties = np.where(ending[:, None] == TRUNCATED, 0, left + t["booked"][:, :seats])
         must((t["penalties"][:, :seats] == penalties).all(axis=1), "the penalties are not what is in hand and booked")
         others = (penalties.sum(axis=1, keepdims=True) - penalties) / (seats - 1)

@@ -57,6 +57,7 @@ commands:
   sprt            play until it is decided whether one player is better than another
   play            play against a player yourself, at the terminal
   replay          show recorded hands and matches move by move
+  analyse         judge recorded hands move by move: what a player would have played, and what each move lost
   agents          list the players
   exploit         how much an opponent who knows a player wins from it: exact on small games, else at least
   rules           print the rules of a preset, or of your own
@@ -64,6 +65,7 @@ commands:
   fit strategist  fit the weights of the player `strategist`, or measure what each of its terms is worth
   bench engine    measure decisions per second, side by side with other libraries
   bench train     measure how fast training is, side by side with sb3-contrib's
+  bench search    measure how strong the player `search` is with so much time for a decision
   fuzz            play random rules at random and check every invariant of the engine
 
 `ginrummy COMMAND --help` tells the options of each. For example:
@@ -73,6 +75,7 @@ commands:
   ginrummy play bots/quick
   ginrummy match greedy random --deals 5 --records hands.txt
   ginrummy replay hands.txt --line 1
+  ginrummy analyse hands.txt --worst 10
   ginrummy tournament greedy gin-only early-knock random --deals 10000 --workers 2
 
 An error is one line, and the exit status 2. With {TRACEBACK}=1 in the environment it comes with its traceback.
@@ -597,7 +600,7 @@ def _bar(doing: str) -> Iterator[Callable[[float, float, str], None]]:
 
         def show(done: float, total: float, text: str) -> None:
             speed = bar.tasks[0].speed
-            if speed and doing == "playing":
+            if speed and doing in ("playing", "judging"):
                 text += f", {speed:,.0f} a second"
             bar.update(task, description=doing, completed=done, total=total, text=text)
 
@@ -866,6 +869,72 @@ def replay(words: list[str]) -> None:
             print(json.dumps(story, allow_nan=False))
         else:
             print_story(story, console)
+
+
+def analyse(words: list[str]) -> None:
+    """Judges records."""
+    import tyro
+
+    def arguments(
+        file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")],
+        agent: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "best",
+        seat: Literal["both", "0", "1"] = "both",
+        line: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+        hand: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+        against: Literal["agent", "best"] = "agent",
+        worlds: int = 2000,
+        seed: int = 0,
+        worst: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+        json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Judge recorded hands move by move: what a player would have played, and what each move lost in points.
+
+        Both are played out from what the seat knew, in the same sampled worlds, by simple rules. A positive loss says
+        that the player's choice did better there; its standard error is beside it (experiments/analyse.py).
+
+        Args:
+            file: A file of records, or - for the standard input, as for `ginrummy replay`.
+            agent: Whose choices the moves are compared with, as for `ginrummy match`.
+            seat: Whose moves are judged, and whose cards are shown.
+            line: Only the record on this line of the file, counted from 1.
+            hand: Only this hand of each record, counted from 1.
+            against: What a loss is counted from: the agent's choice, or the best action found, which half of the worlds
+                choose and the others measure.
+            worlds: Worlds for each decision.
+            seed: Decides them.
+            worst: Show only so many of the dearest moves.
+            json: Also write everything to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "analyse", words)
+
+    from rich.console import Console
+
+    import agents
+    from experiments import analyse as analysis
+    from experiments.files import write_json
+    from gin_env import engine
+
+    file, worst = wanted["file"], wanted["worst"]
+    if worst is not None and worst < 1:
+        raise ValueError(f"worst is {worst}; expected at least 1")
+    how = {name: wanted[name] for name in ("worlds", "seed", "hand", "against")}
+    settings = analysis.Settings(**how, seats=_seats(wanted["seat"]))
+    agent = agents.make(wanted["agent"])
+    records = list(_records(file, wanted["line"]))
+    # What is wrong with the last line should not come out after all others have been judged.
+    for number, record in records:
+        with _blaming(file, number):
+            for _ in engine.replay(record):
+                pass
+    with _bar("judging") as show:
+        result = analysis.analyse(
+            records, agent, settings, lambda seen, moves: show(seen, moves, f"{seen:,} of {moves:,} moves")
+        )
+    if wanted["json"] is not None:
+        write_json(wanted["json"], {"file": _name(file)} | result)
+    analysis.print_analysis(result, Console(), worst)
 
 
 def _seats(seat: str) -> tuple[int, ...]:
@@ -1263,6 +1332,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "tournament": tournament,
     "play": play,
     "replay": replay,
+    "analyse": analyse,
     "agents": list_agents,
     "exploit": exploit,
     "rules": rules,

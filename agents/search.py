@@ -269,6 +269,8 @@ class SearchAgent:
 
     Attributes:
         base: The agent that it starts from.
+        searched: Decisions that it has played out so far, counted for benchmarks.
+        seen: Worlds in which it has done so, all decisions together.
     """
 
     def __init__(self, options: str = "") -> None:
@@ -297,6 +299,7 @@ class SearchAgent:
         self.base: Agent = make(base)
         if isinstance(self.base, SearchAgent) or hasattr(self.base, "follow"):
             raise ValueError(f"agent {spec!r}: {base!r} cannot be searched from; expected a plain agent")
+        self.searched = self.seen = 0
         self.name = "search:" + (f"{given}:" if given else "") + self.base.name
 
     def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
@@ -309,6 +312,8 @@ class SearchAgent:
             if size > 1:
                 one = Race(view[row], candidates[:size].copy(), int(rng[row]))
                 actions[row] = search(one, ms=self.ms, worlds=self.worlds, evidence=self.evidence)
+                self.searched += 1
+                self.seen += one.worlds
         return actions
 
 

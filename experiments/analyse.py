@@ -32,7 +32,7 @@ from agents.base import Agent
 from agents.match import AgentError
 from agents.search import weigh
 from experiments.prompt import move_text as move_words_text
-from experiments.replay import Story, ending_lines, heading, move_words, opening_lines, tell
+from experiments.replay import ending_lines, heading, move_words, opening_lines, tell
 from gin_env import engine
 from gin_env.actions import action_name
 from gin_env.record import Record, move_text
@@ -125,7 +125,7 @@ def analyse(
     for line, record in records:
         story = {"line": line} | tell(record, settings.seats)
         story["hands"] = [hand for hand in story["hands"] if settings.hand in (None, hand["number"])]
-        decisions = {(number, place): rest for number, place, *rest in _decisions(record, settings)}
+        decisions = {(number, place): (view, mask) for number, place, view, mask in _decisions(record, settings)}
         for hand in story["hands"]:
             for place, move in enumerate(hand["moves"]):
                 found = decisions.get((hand["number"], place))
@@ -256,8 +256,9 @@ def names(story: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def summarise(stories: Iterable[Mapping[str, Any]], seats: Collection[int] = (0, 1)) -> list[dict[str, Any]]:
-    """Adds up what was judged, for each player: by name where the comments of the records say who sat where, else by
-    seat.
+    """Adds up what was judged, for each player.
+
+    They go by name where the comments of the records say who sat where (`names`), else by seat.
 
     Args:
         stories: The records that `analyse` returns.
@@ -314,10 +315,8 @@ def dearest(moves: Iterable[Mapping[str, Any]], size: int) -> list[dict[str, Any
     lost = [move for move in moves if move["judged"] is not None and move["judged"]["loss"] > 0]
     lost.sort(key=lambda move: (-move["judged"]["loss"], move["line"], move["hand"], move["number"]))
     kept = ("line", "hand", "player", "number", "seat", "action", "move")
-    shown = ("choice", "choice_move", "best", "best_move", "loss", "error")
-    return [
-        {name: move[name] for name in kept} | {name: move["judged"][name] for name in shown} for move in lost[:size]
-    ]
+    told = ("choice", "choice_move", "best", "best_move", "loss", "error")
+    return [{name: move[name] for name in kept} | {name: move["judged"][name] for name in told} for move in lost[:size]]
 
 
 def all_moves(result: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -378,9 +377,8 @@ def _versus(result: Mapping[str, Any]) -> tuple[str, str]:
 def _loss(one: Mapping[str, Any], same: bool) -> Text:
     if same:
         return Text("0", style="dim")
-    style = (
-        "bold red" if one["loss"] > _CLEAR * one["error"] else "green" if one["loss"] < -_CLEAR * one["error"] else ""
-    )
+    clear = abs(one["loss"]) > _CLEAR * one["error"]
+    style = "" if not clear else "bold red" if one["loss"] > 0 else "green"
     return Text(f"{one['loss']:+z.1f} ± {one['error']:.1f}", style=style)
 
 

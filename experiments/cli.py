@@ -1244,6 +1244,57 @@ def bench_train(words: list[str]) -> None:
     _tell(result, as_json, out, lambda console: print_bench_train(result, console))
 
 
+def bench_search(words: list[str]) -> None:
+    """Measures the search."""
+    import tyro
+
+    def arguments(
+        base: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "greedy",
+        budgets: Annotated[tuple[float, ...], tyro.conf.arg(metavar="MS...")] = (5, 10, 20, 50),
+        worlds: Annotated[tuple[int, ...], tyro.conf.arg(metavar="N...")] = (),
+        deals: int = 500,
+        seed: int = 0,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Measure how strong the player `search` is by its budget: points a hand against the base it searches from.
+
+        It takes as long as the games: some ten searched decisions a hand, of the milliseconds of each budget.
+
+        Args:
+            base: The player that it searches from, as for `ginrummy match`.
+            budgets: Milliseconds for a decision, a match for each.
+            worlds: Worlds for each candidate, a match for each; these do not depend on the machine.
+            deals: Deals of each match, each played twice; all matches are on the same.
+            seed: Decides the decks and the players' random choices.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+            plot: Also draw the curve into this picture (.png, .svg or .pdf).
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "bench search", words)
+    as_json, out, plot = (wanted.pop(name) for name in ("json", "out", "plot"))
+
+    from experiments import bench_search as benchmark
+    from experiments.report import plot_bench_search, print_bench_search
+
+    if plot is not None:
+        import matplotlib  # noqa: F401  (missing: say so before the games)
+    with _bar("playing") as show:
+
+        def progress(finished: int, games: int, name: str) -> None:
+            show(finished, games, f"{name}: {finished:,} of {games:,} games")
+
+        result = benchmark.bench_search(**wanted, progress=progress)
+    if plot is not None:
+        plot_bench_search(result, plot)
+    _tell(result, as_json, out, lambda console: print_bench_search(result, console))
+
+
 def fuzz(words: list[str]) -> None:
     """Plays random rules."""
     import tyro
@@ -1340,6 +1391,7 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "fit strategist": fit_strategist,
     "bench engine": bench_engine,
     "bench train": bench_train,
+    "bench search": bench_search,
     "fuzz": fuzz,
 }
 

@@ -1280,10 +1280,10 @@ def bench_search(words: list[str]) -> None:
     as_json, out, plot = (wanted.pop(name) for name in ("json", "out", "plot"))
 
     from experiments import bench_search as benchmark
-    from experiments.report import plot_bench_search, print_bench_search
+    from experiments.report import check_picture, plot_bench_search, print_bench_search
 
     if plot is not None:
-        import matplotlib  # noqa: F401  (missing: say so before the games)
+        check_picture(plot)
     with _bar("playing") as show:
 
         def progress(finished: int, games: int, name: str) -> None:

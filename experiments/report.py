@@ -351,6 +351,19 @@ def plot_bench(bench: Mapping[str, Any], path: str | Path) -> None:
         figure.savefig(beside)
 
 
+def check_picture(path: str | Path) -> None:
+    """Says that a file cannot hold a picture before it takes long to find out.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If the name does not end in a format of pictures.
+    """
+    from matplotlib.figure import Figure
+
+    if Path(path).suffix[1:].lower() not in Figure().canvas.get_supported_filetypes():
+        raise ValueError(f"{path} is no name of a picture; expected one that ends in .png, .svg or .pdf")
+
+
 def plot_bench_search(bench: Mapping[str, Any], path: str | Path) -> None:
     """Draws points a hand by the time of a searched decision, into a picture (png, svg or pdf by its name).
 
@@ -360,6 +373,7 @@ def plot_bench_search(bench: Mapping[str, Any], path: str | Path) -> None:
         OSError: If the file cannot be written.
     """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogFormatter
 
     entries = [entry for entry in bench["entries"] if entry["milliseconds"] is not None]
     if not entries:
@@ -382,6 +396,8 @@ def plot_bench_search(bench: Mapping[str, Any], path: str | Path) -> None:
             axes.annotate(f"{entry['worlds']:,.0f}", place, (5, 5), textcoords="offset points", fontsize=8)
     axes.axhline(0, color="C7", linewidth=0.8)
     axes.set_xscale("log")
+    for set_labels in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        set_labels(LogFormatter())
     axes.set_xlabel("milliseconds of a decision that is searched (beside the points: its worlds)")
     axes.set_ylabel(f"points a hand against {bench['base']}, 95 % intervals")
     axes.set_title(f"{bench['rules']}, {bench['deals']:,} deals played twice; {bench['cpu']}", fontsize=8)

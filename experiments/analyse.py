@@ -32,7 +32,7 @@ from agents.base import Agent
 from agents.match import AgentError
 from agents.search import weigh
 from experiments.prompt import move_text as move_words_text
-from experiments.replay import ending_lines, heading, move_words, opening_lines, tell
+from experiments.replay import Story, ending_lines, heading, move_words, opening_lines, tell
 from gin_env import engine
 from gin_env.actions import action_name
 from gin_env.record import Record, move_text
@@ -123,7 +123,7 @@ def analyse(
     stories = []
     seen = 0
     for line, record in records:
-        story = {"line": line} | tell(record, settings.seats)
+        story: Story = {"line": line} | tell(record, settings.seats)
         story["hands"] = [hand for hand in story["hands"] if settings.hand in (None, hand["number"])]
         decisions = {(number, place): (view, mask) for number, place, view, mask in _decisions(record, settings)}
         for hand in story["hands"]:

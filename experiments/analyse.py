@@ -7,8 +7,10 @@ mean of the points that the player's choice wins there, less that of what was pl
 What such a figure is worth:
 
 - Play-outs go on by simple rules on both seats (`agents.playouts`). They compare an action and another under that play,
-  not under perfect play, and are blind to whatever such a player makes nothing of, such as what a throw gives away.
-- Its standard error is that of the sampled worlds alone, taken as independent. A loss of less than two errors says
+  not under perfect play. What such a player makes nothing of, such as feeding the opponent, they see only in part, and
+  who plays like it looks better than it is.
+- Its standard error is that of the sampled worlds alone. They follow from each other by a walk and are taken as
+  independent: over seeds the figures spread as it says, within a tenth (400 worlds, 28 actions). A loss of less than two errors says
   nothing, and among many moves some come out above that by chance.
 - The dearest moves are chosen for their figures, so that these flatter: with another seed they shrink.
 - Points are those of the hand, also in a match.

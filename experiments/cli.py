@@ -622,7 +622,7 @@ def _bar(doing: str) -> Iterator[Callable[[float, float, str], None]]:
         def show(done: float, total: float, text: str) -> None:
             speed = bar.tasks[0].speed
             if speed and doing in ("playing", "judging"):
-                text += f", {speed:,.0f} a second"
+                text += f", {speed:,.{0 if speed >= 10 else 1}f} a second"
             bar.update(task, description=doing, completed=done, total=total, text=text)
 
         yield show

@@ -266,7 +266,7 @@ def bench_search_table(bench: Mapping[str, Any]) -> Table:
     table = Table(
         title=f"points a hand against {bench['base']}, {bench['rules']}, {bench['deals']:,} deals played twice",
         title_justify="left",
-        caption="searched: share of the decisions; worlds and ms: of one that is searched; ms of all: of any decision",
+        caption="searched: share of decisions; worlds, ms: of one that is; ms of all: of any",
         caption_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,

@@ -10,8 +10,8 @@ What such a figure is worth:
   not under perfect play. What such a player makes nothing of, such as feeding the opponent, they see only in part, and
   who plays like it looks better than it is.
 - Its standard error is that of the sampled worlds alone. They follow from each other by a walk and are taken as
-  independent: over seeds the figures spread as it says, within a tenth (400 worlds, 28 actions). A loss of less than two errors says
-  nothing, and among many moves some come out above that by chance.
+  independent, which makes little difference: over seeds the figures spread by about as much as it says. A loss of less
+  than two errors says nothing, and among many moves some come out above that by chance.
 - The dearest moves are chosen for their figures, so that these flatter: with another seed they shrink.
 - Points are those of the hand, also in a match.
 

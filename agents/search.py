@@ -323,6 +323,8 @@ class SearchAgent:
         if isinstance(self.base, SearchAgent) or hasattr(self.base, "follow"):
             raise ValueError(f"agent {spec!r}: {base!r} cannot be searched from; expected a plain agent")
         self._values: Values | None = getattr(self.base, "values", None)
+        # For benchmarks: decisions that were played out so far, and worlds in which, all of them together.
+        self.searched = self.seen = 0
         self.name = "search:" + (f"{given}:" if given else "") + self.base.name
 
     def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
@@ -335,6 +337,8 @@ class SearchAgent:
             if size > 1:
                 one = Race(view[row], candidates[:size].copy(), int(rng[row]), self._values)
                 actions[row] = search(one, ms=self.ms, worlds=self.worlds, evidence=self.evidence)
+                self.searched += 1
+                self.seen += one.worlds
         return actions
 
 

@@ -159,7 +159,6 @@ class BundleAgent:
         self.sample = bool(sample)
         self.any_rules = bool(any_rules)
         self.rules = Rules.from_dict(config["rules"])
-        self.points_scale = float(config["points_scale"] or 1)
         self._record = self.rules.record()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -217,22 +216,11 @@ class BundleAgent:
         """
         return policy(self._logits(view, mask), view, mask, self.sample)
 
-    def values(self, view: View, mask: np.ndarray) -> np.ndarray:
-        """The points that it expects to win in each hand: (N,) float64 for views and masks of the seats to move.
-
-        Raises:
-            BundleError: As for `act`.
-        """
-        return self._outputs(view, mask)[1].astype(np.float64) * self.points_scale
-
     def _logits(self, view: View, mask: np.ndarray) -> np.ndarray:
-        return self._outputs(view, mask)[0]
-
-    def _outputs(self, view: View, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         self._check_rules(view)
         # What manual rules add is left to `agents.laying`.
         observation = np.ascontiguousarray(encode(view)[:, :OBSERVATION_SIZE])
-        return self.evaluate(observation, np.ascontiguousarray(mask[:, :NUM_ACTIONS], dtype=np.int8))
+        return self.evaluate(observation, np.ascontiguousarray(mask[:, :NUM_ACTIONS], dtype=np.int8))[0]
 
     def _check_rules(self, view: View) -> None:
         difference = "" if self.any_rules else other_rules(self._record[0], view)

@@ -9,7 +9,7 @@ import numpy as np
 from agents.lookahead import OF_POINTS, completing
 from agents.strategist import above, below
 from gin_env._compile import count, kernel, lowest
-from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, PASS, TAKE
+from gin_env.actions import BIG_GIN, KNOCK, TAKE
 from gin_env.cards import NO_CARD, NUM_CARDS, NUM_RANKS
 from gin_env.engine import may_take_at_wall, play
 from gin_env.melds import (
@@ -26,7 +26,7 @@ from gin_env.melds import (
     thrown_loose,
 )
 from gin_env.rules import CODES
-from gin_env.tables import DRAW_ANY, DRAW_STOCK, NOBODY, OFFER, OFFER_DEALER, OVER, THROW, WALL, WALL_THROW
+from gin_env.tables import DRAW_ANY, DRAW_STOCK, NOBODY, OFFER, OFFER_DEALER, THROW, WALL, WALL_THROW
 
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
@@ -80,50 +80,6 @@ def throw(hand, banned):
                 if left < best:
                     best, thrown = left, card
     return best, thrown
-
-
-@kernel
-def simple_action(t, draws):
-    """What the player of the play-outs does at a table whose rules are automatic.
-
-    Args:
-        t: The table.
-        draws: Draws of the hand during which it knocks.
-
-    Returns:
-        An action id.
-    """
-    hand = t.hands[t.mover]
-    top = np.int64(t.pile[t.pile_size - 1]) if t.pile_size else np.int64(NO_CARD)
-    if t.phase == DRAW_STOCK:
-        return DRAW
-    if t.phase == WALL:
-        return TAKE if may_take_at_wall(t) else PASS
-    if t.phase != THROW and t.phase != WALL_THROW:
-        if top != NO_CARD and completing(hand) & bit(top):
-            if least_after_discard(hand | bit(top), top) < least_deadwood(hand):
-                return TAKE
-        return DRAW if t.phase == DRAW_ANY else PASS
-    least, card = throw(hand, np.int64(NO_CARD) if t.rules.rediscard else np.int64(t.taken))
-    if least == 0 and t.rules.big_gin_bonus >= 0 and least_deadwood(hand) == 0:
-        return BIG_GIN
-    early = (t.draws + 1) // 2 <= draws
-    if least <= t.limit and (least == 0 or early or t.phase == WALL_THROW):
-        return KNOCK + card
-    return DISCARD + card
-
-
-@kernel
-def reply(t, seat, draws):
-    """Plays the other seat, as the player of the play-outs, until ``seat`` is to move or the hand is over.
-
-    Args:
-        t: A table whose rules are automatic; changed.
-        seat: 0 or 1.
-        draws: Draws of the hand during which the other seat knocks.
-    """
-    while t.phase != OVER and t.mover != seat:
-        play(t, np.int64(simple_action(t, draws)))
 
 
 @kernel

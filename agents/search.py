@@ -7,23 +7,22 @@
 
 import math
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from agents.base import Agent, make, parse_options, register
 from agents.lookahead import unseen_cards
-from agents.playouts import play_out, reply
+from agents.playouts import play_out
 from agents.worlds import FIRST_STEPS, STEPS, fill_stock, first_hand, next_hand, set_up
 from gin_env._compile import kernel, lowest
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, PASS, TAKE
 from gin_env.cards import NO_CARD, NUM_CARDS
-from gin_env.engine import GOING_ON, legal, play
+from gin_env.engine import GOING_ON, play
 from gin_env.keys import mix
 from gin_env.melds import INT_POINTS, deadwood_without
-from gin_env.tables import DECLARE, DRAW_STOCK, NOBODY, OVER, TABLE_DTYPE, THROW, WALL_THROW
-from gin_env.view import View, observe
+from gin_env.tables import DECLARE, DRAW_STOCK, NOBODY, TABLE_DTYPE, THROW, WALL_THROW
+from gin_env.view import View
 
 MAX_CANDIDATES = 16
 REACH = 10  # points of deadwood: throws that leave more than the best one and this are not looked at
@@ -41,13 +40,14 @@ _U1 = np.uint64(1)
 
 
 @kernel
-def list_candidates(v, mask, chosen, out):
+def list_candidates(v, mask, chosen, throws, out):
     """Lists what is worth a look in a row of a view, the base's choice first.
 
     Args:
         v: The row.
         mask: (A,) int8.
         chosen: What the base plays.
+        throws: Whether only throws are looked at that do not knock.
         out: (MAX_CANDIDATES,) int64, written.
 
     Returns:
@@ -56,6 +56,8 @@ def list_candidates(v, mask, chosen, out):
     out[0] = chosen
     size = 1
     if v.phase >= DECLARE or v.phase == DRAW_STOCK or chosen == BIG_GIN:
+        return size
+    if throws and (v.phase != THROW or chosen >= KNOCK):
         return size
     if v.phase != THROW and v.phase != WALL_THROW:
         for action in (PASS, DRAW, TAKE):
@@ -78,62 +80,61 @@ def list_candidates(v, mask, chosen, out):
                 continue
             for action in (KNOCK + card, DISCARD + card):
                 # Whoever knocks does it with the least deadwood.
-                if mask[action] and action != chosen and size < MAX_CANDIDATES and (action < KNOCK or points == least):
+                wanted = action < KNOCK or (points == least and not throws)
+                if wanted and mask[action] and action != chosen and size < MAX_CANDIDATES:
                     out[size] = action
                     size += 1
     return size
 
 
 @kernel
-def race(v, candidates, alive, first, key, tables, hand, ahead, leaves, points):
-    """Plays candidates in the same worlds: to the end of the hand, or to the seat's next decision.
+def race(v, candidates, alive, first, worlds, key, tables, hand, count, total, gain, square):
+    """Plays candidates out in the same worlds.
 
     Args:
         v: A row of a view.
-        candidates: (n,) int64, actions.
-        alive: (n,) bool, which of them are played.
+        candidates: (n,) int64, actions; gains are counted against the first.
+        alive: (n,) bool, which of them are played; the first always is.
         first: Number of the first world.
+        worlds: Number of worlds.
         key: Decides the worlds, together with their numbers.
         tables: (2,) tables, scratch.
-        hand: (1,) uint64, the opponent's hand in the world before; 0 where there was none. Changed.
-        ahead: Whether to stop at the seat's next decision, after the other's reply.
-        leaves: Tables, written one after the other where it stops so; room for all.
-        points: (worlds, n) float64, written: points won, or not a number where the next of ``leaves`` tells.
-
-    Returns:
-        Number of the leaves.
+        hand: (1,) uint64, the opponent's hand in the world before; 0 where there was none.
+        count: (n,) int64, worlds so far; advanced, as are
+        total: (n,) float64, points won,
+        gain: (n,) float64, points won more than by the first candidate,
+        square: (n,) float64, the squares of those.
     """
     seat = np.int64(v.seat)
     unseen = unseen_cards(v)
     set_up(v, tables[0])
-    size = 0
-    for world in range(points.shape[0]):
-        one = mix(key, np.uint64(first + world))
+    for world in range(first, first + worlds):
+        one = mix(key, np.uint64(world))
         if hand[0] == _U0:
             hand[0] = next_hand(v, unseen, first_hand(v, unseen, key), FIRST_STEPS, one)
         else:
             hand[0] = next_hand(v, unseen, hand[0], STEPS, one)
         tables[0].hands[1 - seat] = hand[0]
         fill_stock(tables[0], unseen & ~hand[0], mix(one, _U1))
-        other_draws = OTHER_DRAWS[(first + world) % OTHER_DRAWS.size]
+        other_draws = OTHER_DRAWS[world % OTHER_DRAWS.size]
+        base = 0
         for k in range(candidates.size):
             if not alive[k]:
                 continue
             tables[1] = tables[0]
             t = tables[1]
-            going = play(t, np.int64(candidates[k])) == GOING_ON
-            if going and ahead:
-                reply(t, seat, other_draws)
-                if t.phase != OVER:
-                    leaves[size] = t
-                    size += 1
-                    points[world, k] = np.nan
-                    continue
-            elif going:
-                points[world, k] = play_out(t, seat, OWN_DRAWS, other_draws)
-                continue
-            points[world, k] = 0 if t.winner == NOBODY else t.points if t.winner == seat else -t.points
-    return size
+            if play(t, np.int64(candidates[k])) == GOING_ON:
+                points = play_out(t, seat, OWN_DRAWS, other_draws)
+            elif t.winner == NOBODY:
+                points = np.int64(0)
+            else:
+                points = np.int64(t.points if t.winner == seat else -t.points)
+            if k == 0:
+                base = points
+            count[k] += 1
+            total[k] += points
+            gain[k] += points - base
+            square[k] += (points - base) ** 2
 
 
 class Candidate(NamedTuple):
@@ -154,10 +155,6 @@ class Candidate(NamedTuple):
     error: float
 
 
-# Views (N,) and masks (N, A) to the points that the seats to move may expect, (N,).
-Values = Callable[[View, np.ndarray], np.ndarray]
-
-
 class Race:
     """The candidates of one decision and how they stand.
 
@@ -165,15 +162,14 @@ class Race:
         view: A row of a view.
         candidates: (n,) actions; gains are counted against the first, which is never given up.
         key: Decides the worlds.
-        values: Judges the seat's next decisions; without it hands are played out.
 
     Attributes:
         alive: (n,) bool, the candidates that are left.
         worlds: Worlds so far.
     """
 
-    def __init__(self, view: np.record, candidates: np.ndarray, key: int, values: Values | None = None) -> None:
-        self.view, self.candidates, self.key, self.values = view, candidates, np.uint64(key), values
+    def __init__(self, view: np.record, candidates: np.ndarray, key: int) -> None:
+        self.view, self.candidates, self.key = view, candidates, np.uint64(key)
         size = candidates.size
         self.alive = np.ones(size, dtype=np.bool_)
         self.worlds = 0
@@ -184,20 +180,10 @@ class Race:
 
     def run(self, worlds: int) -> None:
         """Plays the candidates that are left in some more worlds."""
-        points = np.zeros((worlds, self.candidates.size))
-        leaves = np.empty(points.size if self.values else 0, dtype=TABLE_DTYPE)
-        size = race(
-            self.view, self.candidates, self.alive, self.worlds, self.key, self._tables, self._hand,
-            self.values is not None, leaves, points,
+        race(
+            self.view, self.candidates, self.alive, self.worlds, worlds, self.key, self._tables, self._hand,
+            self._count, self._total, self._gain, self._square,
         )  # fmt: skip
-        if self.values and size:
-            leaves = leaves[:size]
-            points[np.isnan(points)] = self.values(observe(leaves), legal(leaves))
-        gain = np.where(self.alive, points - points[:, :1], 0)
-        self._count[self.alive] += worlds
-        self._total += points.sum(axis=0)
-        self._gain += gain.sum(axis=0)
-        self._square += (gain**2).sum(axis=0)
         self.worlds += worlds
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
@@ -291,7 +277,9 @@ class SearchAgent:
     - ``ms``: milliseconds for a decision, 50 unless it is said; ``worlds`` in its place: worlds for each candidate, if
       all were played out equally often. With ``ms`` choices depend on the speed of the machine, with ``worlds`` on the
       seed alone.
-    - ``evidence``: 1 unless it is said.
+    - ``evidence``: 1 unless it is said, 2 if the base is a network.
+    - ``throws``: 1 to look at throws only and leave draws and knocks to the base, 0 for all. It is 1 if the base is a
+      network, which draws and knocks better than the play-outs can judge.
 
     It plays for the points of the hand, also in a match.
     """
@@ -305,24 +293,25 @@ class SearchAgent:
             raise ValueError(f"agent {spec!r} has no base; expected search:BASE or search:ms=20:BASE, for instance "
                              "search:greedy")  # fmt: skip
         parsed = parse_options(spec, given)
-        unknown = sorted(set(parsed) - {"ms", "worlds", "evidence"})
+        unknown = sorted(set(parsed) - {"ms", "worlds", "evidence", "throws"})
         if unknown:
-            raise ValueError(f"agent {spec!r}: unknown option {unknown[0]!r}; expected ms, worlds or evidence")
+            raise ValueError(f"agent {spec!r}: unknown option {unknown[0]!r}; expected ms, worlds, evidence or throws")
         if "ms" in parsed and "worlds" in parsed:
             raise ValueError(f"agent {spec!r}: expected ms or worlds, not both")
         self.ms = float(parsed.get("ms", 0.0 if "worlds" in parsed else 50.0))
         self.worlds = parsed.get("worlds", 0)
-        self.evidence = float(parsed.get("evidence", 1.0))
         if "worlds" in parsed and (type(self.worlds) is not int or self.worlds < 2):
             raise ValueError(f"agent {spec!r}: worlds is {self.worlds}; expected a whole number, 2 or more")
         if "worlds" not in parsed and not self.ms > 0:
             raise ValueError(f"agent {spec!r}: ms is {self.ms:g}; expected more than 0")
+        self.base: Agent = make(base)
+        trained = hasattr(self.base, "rules")
+        self.throws = bool(parsed.get("throws", trained))
+        self.evidence = float(parsed.get("evidence", 2.0 if trained else 1.0))
         if self.evidence < 0:
             raise ValueError(f"agent {spec!r}: evidence is {self.evidence:g}; expected 0 or more")
-        self.base: Agent = make(base)
         if isinstance(self.base, SearchAgent) or hasattr(self.base, "follow"):
             raise ValueError(f"agent {spec!r}: {base!r} cannot be searched from; expected a plain agent")
-        self._values: Values | None = getattr(self.base, "values", None)
         # For benchmarks: decisions that were played out so far, and worlds in which, all of them together.
         self.searched = self.seen = 0
         self.name = "search:" + (f"{given}:" if given else "") + self.base.name
@@ -333,9 +322,9 @@ class SearchAgent:
         actions = np.array(self.base.act(view, mask, rng))
         candidates = np.empty(MAX_CANDIDATES, dtype=np.int64)
         for row in range(view.size):
-            size = list_candidates(view[row], mask[row], actions[row], candidates)
+            size = list_candidates(view[row], mask[row], actions[row], self.throws, candidates)
             if size > 1:
-                one = Race(view[row], candidates[:size].copy(), int(rng[row]), self._values)
+                one = Race(view[row], candidates[:size].copy(), int(rng[row]))
                 actions[row] = search(one, ms=self.ms, worlds=self.worlds, evidence=self.evidence)
                 self.searched += 1
                 self.seen += one.worlds

@@ -104,7 +104,7 @@ def calibrate(
         }
         for draws, sums in sorted(by_turn.items())
     ]
-    cards, nats, prior = sum(by_turn.values())[1:]
+    cards, nats, prior = np.sum(list(by_turn.values()), axis=0)[1:]
     filled = bins[bins[:, 2] > 0]
     return {
         "player": player.name,

@@ -231,17 +231,18 @@ def search(race: Race, *, ms: float = 0.0, worlds: int = 0, evidence: float = 0.
 
     Args:
         race: The candidates, those of the first stage alive.
-        ms: Milliseconds; if 0, ``worlds`` counts.
+        ms: Milliseconds of processor time, so that other work on the machine costs no strength; if 0, ``worlds``
+            counts.
         worlds: Worlds for each candidate, if all were played out in the same number.
         evidence: Standard errors by which a candidate must gain on the first to win.
     """
     size = race.candidates.size
     stages = max(math.ceil(math.log2(size)), 1)
-    start = time.perf_counter()
+    start = time.thread_time()
     for stage in range(stages):
         left = math.inf if ms else worlds * size // (stages * int(race.alive.sum()))
         until = start + ms / 1000 * (stage + 1) / stages if ms else math.inf
-        while left > 0 and time.perf_counter() < until:
+        while left > 0 and time.thread_time() < until:
             race.run(int(min(left, ROUND)))
             left -= ROUND
             if not race.give_up():
@@ -274,7 +275,7 @@ class SearchAgent:
     - Choice: a race by sequential halving (`search`). The base's choice is left only for a candidate whose mean gain is
       ``evidence`` standard errors above zero.
 
-    - ``ms``: milliseconds for a decision, 50 unless it is said; ``worlds`` in its place: worlds for each candidate, if
+    - ``ms``: milliseconds of one core for a decision, 50 unless it is said; ``worlds`` in its place: worlds for each candidate, if
       all were played out equally often. With ``ms`` choices depend on the speed of the machine, with ``worlds`` on the
       seed alone.
     - ``evidence``: 1 unless it is said, 2 if the base is a network.

@@ -275,9 +275,9 @@ class SearchAgent:
     - Choice: a race by sequential halving (`search`). The base's choice is left only for a candidate whose mean gain is
       ``evidence`` standard errors above zero.
 
-    - ``ms``: milliseconds of one core for a decision, 50 unless it is said; ``worlds`` in its place: worlds for each candidate, if
-      all were played out equally often. With ``ms`` choices depend on the speed of the machine, with ``worlds`` on the
-      seed alone.
+    - ``ms``: milliseconds of one core for a decision, 50 unless it is said; ``worlds`` in its place: worlds for each
+      candidate, if all were played out equally often. With ``ms`` choices depend on the speed of the machine, with
+      ``worlds`` on the seed alone.
     - ``evidence``: 1 unless it is said, 2 if the base is a network.
     - ``throws``: 1 to look at throws only and leave draws and knocks to the base, 0 for all. It is 1 if the base is a
       network, which draws and knocks better than the play-outs can judge.

@@ -16,9 +16,9 @@ import numpy as np
 import agents
 from agents.match import play_match
 from experiments.files import replacing, write_json
-from training import ppo
+from training import imitate, ppo
 from training.checkpoint import CHECKPOINT, load_checkpoint
-from training.config import PPOConfig
+from training.config import ImitateConfig, PPOConfig, RunConfig
 from training.metrics import METRICS
 
 # Name: what differs from the recipe.
@@ -28,6 +28,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "deeper card head": {"card_layers": 1},
     "mlp": {"network": "mlp", "width": 256},
     "no arithmetic start": {"skip": False},
+    "imitation instead": {"skip": False, "imitate": "early-knock"},
     "critic sees all cards": {"critic": "all"},
     "guesses the hand": {"hand_weight": 0.1},
     "self-play only": {"opponents": {}},
@@ -36,6 +37,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "two epochs": {"epochs": 2},
 }
 OPPONENTS = ("greedy", "gin-only", "early-knock")
+IMITATION = 0.25  # share of the decisions that imitate, where a variant does
 WARM_UP = 2  # updates before the clock runs
 TIMED = 6  # updates that are timed
 SEED = 9_000_017
@@ -50,6 +52,7 @@ def variant(base: PPOConfig, name: str) -> PPOConfig:
     if name not in VARIANTS:
         raise ValueError(f"{name!r} is no variant; expected some of {', '.join(VARIANTS)}")
     changes = dict(VARIANTS[name])
+    changes.pop("imitate", None)  # `_one` sees to it
     if "past" in changes:  # a share of its own, taken from self-play
         changes = {"opponents": {**base.opponents, "past": changes["past"]}}
     if "entropy" in changes:  # a factor
@@ -109,9 +112,19 @@ def _one(config: PPOConfig, name: str, seed: int, minutes: float, deals: int, ru
     seconds = cost(config)
     batch = config.tables * config.horizon
     steps = max(round(60 * minutes / seconds / batch), 1) * batch
+    teacher, before = VARIANTS[name].get("imitate"), 0
+    config = dataclasses.replace(config, seed=seed)
+    if teacher:
+        before = round(IMITATION * steps / batch) * batch
+        warm = run.with_name(f"{run.name}-before")
+        shared = {field.name: getattr(config, field.name) for field in dataclasses.fields(RunConfig)}
+        changes = {"opponents": {}, "total_steps": before, "eval_every": steps, "eval_deals": 2}
+        changes |= {"horizon": config.horizon, "minibatch": config.minibatch, "teacher": teacher}
+        imitate.train(ImitateConfig(**{**shared, **changes}), warm, overwrite=True)
+        config = dataclasses.replace(config, start_from=str(warm))
+        steps -= before
     config = dataclasses.replace(
         config,
-        seed=seed,
         total_steps=steps,
         eval_every=max(steps // 8, 1),
         eval_deals=500,
@@ -127,7 +140,7 @@ def _one(config: PPOConfig, name: str, seed: int, minutes: float, deals: int, ru
         matches[opponent] = {"points_per_hand": result.points_per_hand, "ci95": list(result.ci95)}
     entries = [json.loads(line) for line in (run / METRICS).read_text(encoding="utf-8").splitlines()]
     curve = [
-        {"minutes": entry["step"] * seconds / 60, "step": entry["step"], "mean": entry["eval/mean"]}
+        {"minutes": (before + entry["step"]) * seconds / 60, "step": before + entry["step"], "mean": entry["eval/mean"]}
         for entry in entries
         if "eval/mean" in entry
     ]
@@ -136,7 +149,7 @@ def _one(config: PPOConfig, name: str, seed: int, minutes: float, deals: int, ru
         "variant": name,
         "changes": dict(VARIANTS[name]),
         "seed": seed,
-        "steps": header["step"],
+        "steps": before + header["step"],
         "microseconds_per_decision": 1e6 * seconds,
         "matches": matches,
         "mean": float(np.mean([match["points_per_hand"] for match in matches.values()])),

@@ -14,6 +14,7 @@ from experiments import ablation
 from experiments.report import ablation_table
 from training import ppo
 from training.config import PPOConfig
+from training.folder import load_config
 
 BASE = PPOConfig(
     tables=32, horizon=16, minibatch=256, width=16, layers=1, cards=4, threads=1, opponents={"greedy": 0.25}
@@ -27,7 +28,7 @@ def test_a_variant_differs_from_the_recipe_in_what_it_says(name: str) -> None:
         field.name for field in dataclasses.fields(config) if getattr(config, field.name) == getattr(BASE, field.name)
     }
     changes = ablation.VARIANTS[name]
-    expected = {"opponents" if change == "past" else change for change in changes}
+    expected = {"opponents" if change == "past" else change for change in changes} - {"imitate"}
     # A variant may say what the recipe has already.
     assert differing <= expected
     assert differing or not changes or name == "deeper card head"
@@ -79,3 +80,23 @@ def test_a_small_ablation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_cost_of_a_decision() -> None:
     assert 1e-6 < ablation.cost(BASE) < 1e-2
+
+
+def test_imitation_takes_its_decisions_from_the_same_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ablation, "cost", lambda config: 1e-4)
+    result = ablation.ablate(
+        dataclasses.replace(BASE, minibatch=512),
+        names=("imitation instead",),
+        seeds=(3,),
+        minutes=512 * 8 * 1e-4 / 60,
+        deals=5,
+        folder=tmp_path,
+        progress=lambda line: None,
+    )
+    (run,) = result["runs"]
+    assert run["steps"] == 512 * 8
+    assert load_config(tmp_path / "imitation-instead-3-before")["total_steps"] == 512 * 2
+    config = load_config(tmp_path / "imitation-instead-3")
+    assert config["total_steps"] == 512 * 6
+    assert config["start_from"] == str(tmp_path / "imitation-instead-3-before")
+    assert run["curve"][-1]["step"] == run["steps"]

@@ -147,7 +147,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"opponents": ["greedy"]}, r"config: opponents is \['greedy'\]; expected a table of agent = share"),
         ({"opponents": {"greedy": 0.7, "random": 0.4}}, "config: opponents is .*; expected shares above 0"),
         ({"opponents": {"greedy": 0.0}}, "config: opponents is .*; expected shares above 0"),
-        ({"speed": 3}, "config: unknown field 'speed'; expected some of seed, rules, matches"),
+        ({"speed": 3}, "config: unknown field 'speed'; expected some of seed, game, rules, matches"),
     ],
 )
 def test_config_says_what_is_wrong(fields: dict[str, Any], says: str) -> None:

@@ -5,6 +5,8 @@ An agent sees views and masks, never tables. It acts for many tables at once:
     >>> import agents
     >>> agents.make("greedy").name
     'greedy'
+    >>> agents.make("greedy", game="rummy40").game
+    'rummy40'
 """
 
 import math
@@ -21,7 +23,10 @@ from gin_env.view import View
 
 @runtime_checkable
 class Agent(Protocol):
-    """A player of gin rummy.
+    """A player of gin rummy, or of Rummy40.
+
+    One that plays Rummy40 says so in an attribute ``game``, which is ``"rummy40"``; without it an agent plays gin
+    (`game_of`). Its views and masks are those of `gin_env.rummy40` then, and A is 1311, or 1987 with two packs.
 
     An agent may also have a method ``probabilities(view, mask)`` that returns, for such views and masks, how likely it
     plays each action: (N, 108) float64, 0 for illegal ones, 1 in all. `experiments.exploit` then need not sample it.
@@ -49,69 +54,98 @@ class Agent(Protocol):
 
 
 Factory = Callable[..., Agent]
-_FACTORIES: dict[str, Factory] = {}
-_RAW: set[str] = set()
+GAMES = ("gin", "rummy40")
+_FACTORIES: dict[str, dict[str, Factory]] = {game: {} for game in GAMES}
+_RAW: dict[str, set[str]] = {game: set() for game in GAMES}
 CHECKPOINT = "checkpoint.safetensors"  # the file in the folder of a training run
 
 
-def register(name: str, *, raw: bool = False) -> Callable[[Factory], Factory]:
+def register(name: str, *, game: str = "gin", raw: bool = False) -> Callable[[Factory], Factory]:
     """Makes an agent class (or a function that returns an agent) known to `make` as ``name``.
 
     Args:
         name: The word before the first colon.
+        game: Which game it plays (`GAMES`).
         raw: Whether the factory takes what follows the colon as one string, instead of options by keyword.
     """
 
     def keep(factory: Factory) -> Factory:
-        _FACTORIES[name] = factory
+        _of(game)[name] = factory
         if raw:
-            _RAW.add(name)
+            _RAW[game].add(name)
         return factory
 
     return keep
 
 
-def names() -> list[str]:
-    """The names that `make` knows."""
-    return sorted(_FACTORIES)
+def _of(game: str) -> dict[str, Factory]:
+    """Returns the factories of a game by name.
+
+    Raises:
+        ValueError: If there is no such game.
+    """
+    if game not in _FACTORIES:
+        raise ValueError(f"{game!r} is no game: expected {' or '.join(GAMES)}")
+    return _FACTORIES[game]
 
 
-def scripted() -> list[str]:
+def names(game: str = "gin") -> list[str]:
+    """The names that `make` knows for a game."""
+    return sorted(_of(game))
+
+
+def scripted(game: str = "gin") -> list[str]:
     """The names that `make` knows whole: players who need to be told nothing more."""
-    return [name for name in names() if name not in _RAW]
+    return [name for name in names(game) if name not in _RAW[game]]
 
 
-def factory(name: str) -> Factory:
+def factory(name: str, game: str = "gin") -> Factory:
     """The class, or function, that `make` calls for this name; its docstring states the player's rule."""
-    return _FACTORIES[name]
+    return _of(game)[name]
 
 
-def describe(name: str) -> str:
+def describe(name: str, game: str = "gin") -> str:
     """The first line of what is written about a player that `make` knows by this name."""
-    return (_FACTORIES[name].__doc__ or "").strip().partition("\n")[0]
+    return (factory(name, game).__doc__ or "").strip().partition("\n")[0]
 
 
-def make(spec: str) -> Agent:
+def game_of(agent: Agent) -> str:
+    """Which game an agent plays: one of `GAMES`."""
+    return str(getattr(agent, "game", "gin"))
+
+
+def make(spec: str, game: str = "gin") -> Agent:
     """Returns an agent.
 
     ``"greedy"``, or ``"greedy:knock=5"`` with options; the folder of an exported bundle (``"bots/quick"``); the folder
     of a training run, whose last checkpoint plays, or one of its checkpoint files (``"runs/quick:sample=1"``); or a
     program (``"external:python my_bot.py"``, see `agents.external`).
 
+    Args:
+        spec: The agent.
+        game: Which game it is to play (`GAMES`); the same name is another player in each.
+
     Raises:
-        ValueError: If there is no such agent, or its options are wrong; or if it is a checkpoint that cannot be played.
+        ValueError: If there is no such agent, or its options are wrong; or if it is a checkpoint that cannot be played;
+            or if it plays the other game.
         agents.bundle.BundleError: If it is a bundle that cannot be played.
     """
+    known = _of(game)
     name, _, options = spec.partition(":")
-    if name in _FACTORIES:
-        if name in _RAW:
-            return _FACTORIES[name](options)
-        return _call(_FACTORIES[name], spec, options)
+    if name in known:
+        if name in _RAW[game]:
+            return known[name](options)
+        return _call(known[name], spec, options)
     for path, given in ((Path(spec), ""), (Path(name), options)):
         if path.is_dir() or (path.suffix == ".safetensors" and path.is_file()):
-            return _call(partial(_player_of(path), path), spec, given)
+            agent = _call(partial(_player_of(path), path), spec, given)
+            if game_of(agent) != game:
+                raise ValueError(f"agent {spec!r} plays {game_of(agent)}; expected one that plays {game}")
+            return agent
+    kind = "agent" if game == "gin" else f"agent of {game}"
     raise ValueError(
-        f"{spec!r} is no agent: expected {', '.join(names())}, or the folder of an exported bundle or a training run"
+        f"{spec!r} is no {kind}: expected {', '.join(names(game))}, or the folder of an exported bundle or a training "
+        "run"
     )
 
 

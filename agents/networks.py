@@ -72,7 +72,9 @@ class SuitTrunk(nn.Module):
     def add_windows(self, planes: int, width: int, cards: int, card_layers: int) -> None:
         """Adds what `around` needs: see `SuitNet` for the arguments."""
         self.cards = cards
-        self.windows = nn.ParameterList(window_weights(inputs, cards) for inputs in (2 * planes, *[cards] * card_layers))
+        self.windows = nn.ParameterList(
+            window_weights(inputs, cards) for inputs in (2 * planes, *[cards] * card_layers)
+        )
         self.from_suit = nn.Linear(width, cards)
         self.across = nn.ModuleList(nn.Linear(cards, cards) for _ in range(card_layers))
         ranks = torch.arange(NUM_RANKS)

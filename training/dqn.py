@@ -47,7 +47,9 @@ class Trainer(Player):
             raise ValueError(f"rules {config.rules!r}: dqn trains games of 2 players; expected ppo or imitate")
         self.target = copy.deepcopy(self.network).requires_grad_(False)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate, eps=1e-5)
-        self.replay = Replay(config.replay_size, config.tables, config.n_step, config.discount, config.priority, self.game, self.rules)
+        self.replay = Replay(
+            config.replay_size, config.tables, config.n_step, config.discount, config.priority, self.game, self.rules
+        )
         self.gradient_steps = 0
         streams = mix_keys(self.games_seed, np.arange(3, 5))
         self.explore_seed, self.draw_seed = (int(stream) for stream in streams)

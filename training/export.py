@@ -234,9 +234,13 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _card(name: str, game: Game, rules: Any, config: Mapping[str, Any], step: int, evaluation: Mapping[str, Any]) -> str:
+def _card(
+    name: str, game: Game, rules: Any, config: Mapping[str, Any], step: int, evaluation: Mapping[str, Any]
+) -> str:
     seats, size, actions = game.seats(rules), game.observation_size(rules), game.num_actions(rules)
-    make = f'agents.make("path/to/{name}")' if game.name == "gin" else f'agents.make("path/to/{name}", game="{game.name}")'
+    make = (
+        f'agents.make("path/to/{name}")' if game.name == "gin" else f'agents.make("path/to/{name}", game="{game.name}")'
+    )
     times = "twice with seats exchanged" if seats == 2 else f"{seats} times, once with the bot in each seat"
     rows = "".join(
         f"| {opponent} | {match['points_per_hand']:+.2f} | {match['ci95'][0]:+.2f} to {match['ci95'][1]:+.2f} "

@@ -41,7 +41,9 @@ class Trainer(Player):
         # A ring of whole batches.
         self.memory = max(config.memory // self.batch, 1) * self.batch
         self.positions = Positions(self.memory, self.game, self.rules)
-        self.labels = np.zeros((self.memory, self.game.num_actions(self.rules)), dtype=np.float16)  # the teacher's probabilities
+        self.labels = np.zeros(
+            (self.memory, self.game.num_actions(self.rules)), dtype=np.float16
+        )  # the teacher's probabilities
         self.returns = np.zeros(self.memory, dtype=np.float32)  # what the hand brought the mover, units of reward
         # Tables where the teacher plays, spread evenly, for opponents and matches have neighbouring ones.
         places = np.arange(config.tables + 1) * config.teacher_share

@@ -1,7 +1,7 @@
 """Masked PPO by self-play (Schulman et al. 2017), read from top to bottom.
 
 One network plays all seats, or one seat against the agents of `training.config.RunConfig.opponents`. An update is: T
-decisions at each of N tables, advantages along each table's decisions (`training.advantages`), a few passes of clipped gradient steps.
+decisions at each of N tables, advantages along them (`training.advantages`), a few passes of clipped gradient steps.
 """
 
 from collections.abc import Mapping

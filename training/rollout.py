@@ -276,7 +276,9 @@ class Collector:
         hands = sum(self.endings.values())
         if not hands:
             return {}
-        rates = {f"{ending.replace('-', '_')}_rate": self.endings[ending] / hands for ending in self.game.tables.ENDINGS[1:]}
+        rates = {
+            f"{ending.replace('-', '_')}_rate": self.endings[ending] / hands for ending in self.game.tables.ENDINGS[1:]
+        }
         rates["points"] = float(np.concatenate(self.hand_points).mean())
         rates["turns"] = float(np.concatenate(self.hand_turns).mean())
         rates["hands"] = float(hands)

@@ -13,7 +13,8 @@ makes no random choices score exactly zero in every pair.
 import hashlib
 import importlib.metadata
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from gin_env import engine
 from gin_env.actions import DRAW, TAKE, action_name
 from gin_env.engine import EPISODE_ENDED, GOING_ON, HAND_ENDED, NO_ACTION
 from gin_env.melds import deadwood
-from gin_env.record import HandRecord, Record, hand_record
+from gin_env.record import Record, hand_record
 from gin_env.rules import PRESETS, Rules, as_rules
 from gin_env.tables import BIG_GINNED, DEAD, GINNED, KNOCKED, NOBODY, TIED, TRUNCATED, UNDERCUT, Tables
 from gin_env.view import observe
@@ -54,6 +55,19 @@ HAND_SHIFT = np.uint64(44)  # where the number of the hand stands in the number 
 MAX_HANDS = 1000
 # Deals that are hashed at once.
 HASH_CHUNK = 4096
+
+
+class Dialect(NamedTuple):
+    """What differs from game to game for those who only call the players and write down what was played."""
+
+    draw: int  # action
+    take: int  # action
+    action_name: Callable[[int], str]
+    hand_record: Callable[[Tables, int], Any]
+    record: Callable[..., Any]  # of rules, match, hands and comment
+
+
+GIN = Dialect(DRAW, TAKE, action_name, hand_record, Record)
 
 
 class AgentError(ValueError):
@@ -186,10 +200,10 @@ def play_games(
         AgentError: If an agent plays an illegal action and ``forfeits`` is False.
     """
     rules = check_match(rules, match, deals, seed, batch)
-    sides = (_Side(a, 0, forfeits), _Side(b, 1, forfeits))
+    sides = (Side(a, 0, forfeits), Side(b, 1, forfeits))
     root = int(engine.mix_keys(seed, np.array([AGENT_STREAM], dtype=np.uint64))[0])
     book = _Book(first, deals)
-    scribe = None if record is None else _Scribe(record, rules, match, (a.name, b.name), 2 * first)
+    scribe = None if record is None else Scribe(record, rules, match, (a.name, b.name), 2 * first)
     batch = min(batch, *(getattr(agent, "max_games", batch) for agent in (a, b)))
     start, stop = 2 * first, 2 * (first + deals)
 
@@ -272,11 +286,14 @@ def agent_version(agent: Agent) -> str:
         return "gin-env"
 
 
-class _Side:
+class Side:
     """One agent in a match: calls it, checks what it plays, and counts."""
 
-    def __init__(self, agent: Agent, number: int, forfeits: bool) -> None:
+    def __init__(
+        self, agent: Agent, number: int, forfeits: bool, dialect: Dialect = GIN, games_of_deal: int = 2
+    ) -> None:
         self.agent, self.number, self.forfeits = agent, number, forfeits
+        self.dialect, self.games_of_deal = dialect, games_of_deal
         self.calls = self.decisions = self.timed = 0
         self.seconds = 0.0
         self.draws = self.takes = 0
@@ -315,28 +332,40 @@ class _Side:
             actions = np.where(legal, actions, NO_ACTION).astype(np.int64)
         elif not legal.all():
             row = int(np.argmin(legal))
-            played = action_name(int(actions[row])) if exists[row] else "an action that does not exist"
-            allowed = ", ".join(action_name(int(action)) for action in np.flatnonzero(masks[row]))
+            say = self.dialect.action_name
+            played = say(int(actions[row])) if exists[row] else "an action that does not exist"
+            allowed = ", ".join(say(int(action)) for action in np.flatnonzero(masks[row]))
+            deal, game = divmod(int(games[row]), self.games_of_deal)
             raise AgentError(
-                f"agent {self.agent.name!r} played {played!r} (action {int(actions[row])}) in game "
-                f"{int(games[row]) % 2 + 1} of deal {int(games[row]) // 2}, which is illegal there; legal: {allowed}"
+                f"agent {self.agent.name!r} played {played!r} (action {int(actions[row])}) in game {game + 1} of deal "
+                f"{deal}, which is illegal there; legal: {allowed}"
             )
-        self.draws += int((actions == DRAW).sum())
-        self.takes += int((actions == TAKE).sum())
+        self.draws += int((actions == self.dialect.draw).sum())
+        self.takes += int((actions == self.dialect.take).sum())
         return actions
 
 
-class _Scribe:
+class Scribe:
     """Hands on the record of each game, in the order of their numbers. It keeps those that ended before their turn."""
 
     def __init__(
-        self, record: Callable[[Record], None], rules: Rules, match: bool, names: tuple[str, str], first: int
+        self,
+        record: Callable[[Any], None],
+        rules: Any,
+        match: bool,
+        names: tuple[str, str],
+        first: int,
+        dialect: Dialect = GIN,
+        sides: Callable[[int], Sequence[int]] = lambda number: (number % 2, 1 - number % 2),
+        games_of_deal: int = 2,
     ) -> None:
-        self.record, self.rules, self.match = record, rules, match
+        """Keeps what it needs; ``sides`` tells which side has each seat of a game."""
+        self.record, self.rules, self.match, self.dialect = record, rules, match, dialect
+        self.sides, self.games_of_deal = sides, games_of_deal
         self.names = tuple(" ".join(name.split()) for name in names)
         self.next = first
-        self.running: dict[int, list[HandRecord]] = {}
-        self.waiting: dict[int, Record | None] = {}
+        self.running: dict[int, list[Any]] = {}
+        self.waiting: dict[int, Any] = {}
 
     def enter(self, numbers: np.ndarray, tables: Tables, over: np.ndarray, lost: np.ndarray) -> None:
         """Enters hands that have ended, and games that are over."""
@@ -345,14 +374,14 @@ class _Scribe:
             number = int(numbers[row])
             hands = self.running.setdefault(number, [])
             if row not in forfeited:
-                hands.append(hand_record(tables, row))
+                hands.append(self.dialect.hand_record(tables, row))
             if over[row] == EPISODE_ENDED:
                 del self.running[number]
-                deal, seat_of_a = divmod(number, 2)
-                first, second = self.names if seat_of_a == 0 else self.names[::-1]
-                comment = f"deal {deal}: seat 0 {first}, seat 1 {second}"
-                whole = row not in forfeited
-                self.waiting[number] = Record(self.rules, self.match, tuple(hands), comment) if whole else None
+                seats = ", ".join(f"seat {seat} {self.names[side]}" for seat, side in enumerate(self.sides(number)))
+                comment = f"deal {number // self.games_of_deal}: {seats}"
+                self.waiting[number] = None
+                if row not in forfeited:
+                    self.waiting[number] = self.dialect.record(self.rules, self.match, tuple(hands), comment)
         while self.next in self.waiting:
             one = self.waiting.pop(self.next)
             if one is not None:
@@ -443,7 +472,7 @@ class _Book:
         self.count(side, forfeits=1)
         self.count(1 - side, won=1)
 
-    def tell(self, number: int, side: _Side) -> None:
+    def tell(self, number: int, side: Side) -> None:
         """Enters what a side itself has counted."""
         self.count(number, draws=side.draws, takes=side.takes, decisions=side.decisions, timed=side.timed)
         self.games.seconds[number] = side.seconds

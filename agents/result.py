@@ -266,15 +266,17 @@ def pair_interval(points: np.ndarray, hands: np.ndarray | None = None) -> tuple[
     The sums are exact, so that the same match told from the other side gives exactly the mirrored numbers.
 
     Args:
-        points: (deals, 2) integers, the points won in both games of each deal.
-        hands: (deals, 2) integers, the hands in each game; one each by default.
+        points: (deals, G) integers, the points won in the G games of each deal: two of gin.
+        hands: (deals, G) integers, the hands in each game; one each by default.
 
     Returns:
         The mean, and the interval by the normal approximation over the deals (infinite for a single deal). Where games
         differ in hands it is that of a ratio of means (Cochran 1977, 2.11).
     """
     sums = points.astype(np.int64).sum(axis=1)
-    played = np.full(sums.size, 2, dtype=np.int64) if hands is None else hands.astype(np.int64).sum(axis=1)
+    played = (
+        np.full(sums.size, points.shape[1], dtype=np.int64) if hands is None else hands.astype(np.int64).sum(axis=1)
+    )
     deals, total, count = sums.size, int(sums.sum()), int(played.sum())
     if not count:  # all forfeited before a hand ended
         return 0.0, (-math.inf, math.inf)
@@ -324,7 +326,7 @@ def summarise(games: Games, **known: Any) -> MatchResult:
         tied=counts["tied"] / max(hands, 1),
         forfeits=(sides[0]["forfeits"], sides[1]["forfeits"]),
         behaviour=(_behaviour(sides[0], sides[1], hands), _behaviour(sides[1], sides[0], hands)),
-        speed=(_speed(sides[0], games.seconds[0]), _speed(sides[1], games.seconds[1])),
+        speed=(speed_of(sides[0], games.seconds[0]), speed_of(sides[1], games.seconds[1])),
         games=games.points,
     )
 
@@ -344,7 +346,8 @@ def _behaviour(side: dict[str, int], other: dict[str, int], hands: int) -> Behav
     )
 
 
-def _speed(side: dict[str, int], seconds: float) -> Speed:
+def speed_of(side: dict[str, int], seconds: float) -> Speed:
+    """Returns how fast a side was, of what was counted of it and the seconds that its timed decisions took."""
     if not side["timed"] or seconds == 0:
         return Speed(side["decisions"], None, None)
     return Speed(side["decisions"], float(side["timed"] / seconds), float(1000 * seconds / side["timed"]))

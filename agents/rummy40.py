@@ -343,11 +343,11 @@ class Patient40(_Planner):
         late: Cards; with at most so many in the stock the hand is near its end.
     """
 
-    def __init__(self, near: int = 6, late: int = 10) -> None:
+    def __init__(self, near: int = 5, late: int = 10) -> None:
         """Checks and keeps the numbers."""
         for option, value in (("near", near), ("late", late)):
             if type(value) is not int or value < 0:
                 raise ValueError(f"agent 'patient': {option} is {value}; expected a whole number of cards, 0 or more")
         self.near, self.late = near, late
-        changed = [f"{key}={value}" for key, value, usual in (("near", near, 6), ("late", late, 10)) if value != usual]
+        changed = [f"{key}={value}" for key, value, usual in (("near", near, 5), ("late", late, 10)) if value != usual]
         self.name = "patient" + (":" + ",".join(changed) if changed else "")

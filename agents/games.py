@@ -243,8 +243,10 @@ class Rummy40(Game):
         return base.make(spec, game="rummy40")
 
     def play_match(self, a: Any, b: Any, *, deals: int, seed: int, rules: AnyRules) -> Any:
-        """See `Game.play_match`: each deal is played once with a in each seat, b in all others."""
-        raise NotImplementedError
+        """See `Game.play_match`: every deal in all seatings."""
+        from agents.match40 import play_match
+
+        return play_match(a, b, deals=deals, seed=seed, rules=rules)
 
 
 GIN = Gin()

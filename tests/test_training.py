@@ -22,7 +22,8 @@ from safetensors.torch import load_file, save_file
 import agents
 import training.checkpoint
 import training.ppo
-from agents.networks import build_network
+from agents.games import find_game
+from agents.networks import build_network, network_settings
 from agents.neural import NeuralAgent
 from gin_env import engine
 from gin_env.actions import TAKE
@@ -194,10 +195,13 @@ def test_there_are_recipes() -> None:
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 def test_a_recipe_can_be_trained_with(path: Path) -> None:
     config = load_recipe(path, CONFIGS[tomllib.loads(path.read_text()).get("algorithm", "ppo")])
-    preset(config.rules)
+    game = find_game(config.game)
+    rules = game.as_rules(config.rules)
     for name in config.opponents:
-        assert name == PAST or agents.make(name).name
-    build_network(config.network, {"width": config.width, "layers": config.layers, "knock_bias": config.knock_bias})
+        assert name == PAST or game.make(name).name
+    told = {name: getattr(config, name) for name in ("width", "layers", "knock_bias")}
+    settings = network_settings(config.network, told | game.network_options(rules), game.name)
+    build_network(config.network, settings, game.name)
     # For people: a recipe begins by saying what it is for.
     assert path.read_text().startswith("# ")
 

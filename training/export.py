@@ -237,14 +237,14 @@ def _version(name: str) -> str | None:
 def _card(
     name: str, game: Game, rules: Any, config: Mapping[str, Any], step: int, evaluation: Mapping[str, Any]
 ) -> str:
-    seats, size, actions = game.seats(rules), game.observation_size(rules), game.num_actions(rules)
-    make = (
-        f'agents.make("path/to/{name}")' if game.name == "gin" else f'agents.make("path/to/{name}", game="{game.name}")'
-    )
-    times = "twice with seats exchanged" if seats == 2 else f"{seats} times, once with the bot in each seat"
+    size, actions = game.observation_size(rules), game.num_actions(rules)
+    which = "" if game.name == "gin" else f', game="{game.name}"'
+    times = "twice with seats exchanged"
+    if game.seats(rules) > 2:
+        times = "eight times: the bot alone in each seat, and its opponent alone in each seat"
     rows = "".join(
         f"| {opponent} | {match['points_per_hand']:+.2f} | {match['ci95'][0]:+.2f} to {match['ci95'][1]:+.2f} "
-        f"| {match['hands_won'] / (seats * match['deals']):.1%} | `{match['command']}` |\n"
+        f"| {match['hands_won'] / match['hands']:.1%} | `{match['command']}` |\n"
         for opponent, match in evaluation["matches"].items()
     )
     algorithm = str(config.get("algorithm"))
@@ -262,7 +262,7 @@ fingerprint `{rules.fingerprint}`. It plays its likeliest action.
 Every deal was played {times}.
 
     import agents
-    agent = {make}
+    agent = agents.make("path/to/{name}"{which})
 
 `config.json` holds rules and schemas, `provenance.json` the training config. Outside Python, run `policy.onnx`:
 inputs `observation` (N, {size}) float32 and `mask` (N, {actions}) int8; outputs `logits` (N, {actions}), about -30,000

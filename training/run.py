@@ -193,7 +193,7 @@ class Learner:
                 "points_per_hand": result.points_per_hand,
                 "ci95_low": result.ci95[0],
                 "ci95_high": result.ci95[1],
-                "win_rate": result.hands_won / (self.game.seats(self.rules) * result.deals),
+                "win_rate": result.hands_won / result.hands,
             }
             if place == 0:
                 self.evaluation = figures

@@ -20,7 +20,7 @@ _ACES = np.uint64(to_mask(NUM_RANKS * suit for suit in range(NUM_SUITS)))
 _KINGS = _ACES << np.uint64(NUM_RANKS - 1)
 _MOST_POINTS = int(CARD_POINTS.max())
 # (11,) uint64: the cards of each number of points.
-_OF_POINTS = np.array([to_mask(np.flatnonzero(CARD_POINTS == points)) for points in range(_MOST_POINTS + 1)], np.uint64)
+OF_POINTS = np.array([to_mask(np.flatnonzero(CARD_POINTS == points)) for points in range(_MOST_POINTS + 1)], np.uint64)
 _PAIRS = 6
 
 
@@ -72,7 +72,7 @@ def total_saving(hand, deadwood, unseen):
         others = unseen & ~useful
         least = least_after_discard(hand, -1)
         for points in range(1, min(deadwood - least, _MOST_POINTS + 1)):
-            total += (deadwood - least - points) * count(others & _OF_POINTS[points])
+            total += (deadwood - least - points) * count(others & OF_POINTS[points])
     while useful != _U0:
         card = lowest(useful)
         useful &= useful - _U1

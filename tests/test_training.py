@@ -22,6 +22,7 @@ from safetensors.torch import load_file, save_file
 import agents
 import training.checkpoint
 import training.ppo
+from agents.bundle import WEIGHTS
 from agents.games import find_game
 from agents.networks import build_network, network_settings
 from agents.neural import NeuralAgent
@@ -471,6 +472,16 @@ def test_a_run_may_start_from_another(straight: Path, tmp_path: Path) -> None:
         Trainer(changed(start_from=str(straight), width=8))
     with pytest.raises(CheckpointError, match="there is no checkpoint"):
         Trainer(changed(start_from=str(tmp_path)))
+    # Of an exported bundle the weights alone count.
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    save_file(dict(trainer.network.state_dict()), bundle / WEIGHTS)
+    exported = Trainer(changed(start_from=str(bundle), seed=9)).network
+    for name, weight in exported.state_dict().items():
+        assert torch.equal(weight, tensors[f"network.{name}"]), name
+    (bundle / WEIGHTS).write_bytes(b"no weights")
+    with pytest.raises(CheckpointError, match="is damaged"):
+        Trainer(changed(start_from=str(bundle)))
 
 
 def test_kl_stop_ends_the_passes_early() -> None:

@@ -13,9 +13,10 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from agents.bundle import WEIGHTS
 from training.folder import (
     BEST,
     CHECKPOINT,
@@ -68,6 +69,21 @@ def load_network(network: nn.Module, tensors: Mapping[str, Tensor], name: str = 
         raise CheckpointError(
             f"the checkpoint's weights do not fit the network: {str(error).splitlines()[-1].strip()}"
         ) from None
+
+
+def load_weights(folder: Path) -> dict[str, Tensor]:
+    """Reads the network of a run or of an exported bundle: its weights, named as `network_tensors` does.
+
+    Raises:
+        CheckpointError: If the folder is neither, or is damaged.
+    """
+    weights = folder / WEIGHTS
+    if (folder / CHECKPOINT).exists() or not weights.is_file():
+        return load_checkpoint(folder / CHECKPOINT)[0]
+    try:
+        return {f"network.{name}": tensor for name, tensor in load_file(weights).items()}
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"bundle {folder} is damaged: {error}") from None
 
 
 def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
@@ -125,6 +141,7 @@ __all__ = [
     "load_config",
     "load_network",
     "load_optimizer",
+    "load_weights",
     "network_tensors",
     "optimizer_tensors",
     "save_checkpoint",

@@ -23,6 +23,7 @@ from training.checkpoint import (
     load_checkpoint,
     load_network,
     load_optimizer,
+    load_weights,
     network_tensors,
     optimizer_tensors,
     save_checkpoint,
@@ -88,12 +89,12 @@ class Learner:
         self.best: dict[str, float] = {}
 
     def build(self) -> Network:
-        """Returns the network at the start: a new one, or that of the run it starts from."""
+        """Returns the network at the start: a new one, or that of the run or bundle it starts from."""
         config = self.config
         settings = network_settings(config.network, self.network_options(), self.game.name)
         network = build_network(config.network, settings, self.game.name)
         if config.start_from:
-            tensors, _ = load_checkpoint(Path(config.start_from) / CHECKPOINT)
+            tensors = load_weights(Path(config.start_from))
             # The guess at the opponent's hand may be there in only one of them: not every algorithm trains it.
             own = {name: tensor for name, tensor in network_tensors(network).items() if ".hand_out." in name}
             load_network(network, own | {name: tensors[name] for name in tensors if own or ".hand_out." not in name})

@@ -41,7 +41,7 @@ from training.rollout import Batch, Collector
 GAME = find_game("rummy40")
 TWO, FOUR = preset("rummy40"), preset("rummy40", seats=4)
 # Hands of some twenty draws, of which many are cut off.
-SHORT = preset("rummy40", hand_size=5, jokers=2, opening=0, draw_cap=16)
+SHORT = preset("rummy40", hand_size=5, jokers=2, opening=0, draw_cap=24)
 SHORT_FOUR = dataclasses.replace(SHORT, seats=4, draw_cap=24)
 SCALE = 20.0
 

@@ -102,7 +102,7 @@ def hidden_cards(tables: Tables, out: np.ndarray) -> None:
 
 
 class Collector:
-    """Plays the learner, on both seats or against opponents, and keeps what an update needs.
+    """Plays the learner, on all seats or against opponents, and keeps what an update needs.
 
     Args:
         rules: What is played, one hand an episode: rules of the game.

@@ -81,8 +81,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     _verify_sums(folder)
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        game = game_in(config)
-        found, rules = int(config["format"]), game.rules_of(config["rules"])
+        found, game = int(config["format"]), game_in(config)
+        rules = game.rules_of(config["rules"])
         sides = (
             ("observation schema", config["observation"], game.schema(rules)),
             ("action schema", config["actions"], action_schema(game, rules)),

@@ -332,3 +332,40 @@ def test_games_say_their_sizes() -> None:
         assert GAME.seats(rules) == rules.seats
     assert (GIN.seats(None), GIN.num_actions(None)) == (2, 108)
     assert NUM_ACTIONS == GAME.num_actions(TWO)
+
+
+# --------------------------------------------------------------------------------------------------------- bundles
+
+
+@pytest.mark.parametrize("rules", [TWO, FOUR], ids=lambda rules: rules.text)
+def test_a_bundle_plays_as_its_network_does(rules: Rummy40Rules, tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript")
+    pytest.importorskip("onnxruntime")
+    from agents.bundle import CONFIG, read_config
+    from training.export import export
+
+    train(config(rules, total_steps=UPDATE, opponents={}), tmp_path / "run")
+    evaluation = export(tmp_path / "run", tmp_path / "bot", deals=2)
+    assert set(evaluation["matches"]) == {"random", "greedy"}
+    assert f"--game rummy40 --deals 2 --seed 7000003 --rules {rules.text}" in evaluation["matches"]["greedy"]["command"]
+    told = read_config(tmp_path / "bot")
+    assert (told["game"], told["observation"]["size"]) == ("rummy40", GAME.observation_size(rules))
+    assert told["actions"]["names"][56] == action_name(56)
+    card = (tmp_path / "bot" / "README.md").read_text()
+    assert card.startswith("# bot: a Rummy40 player")
+    assert f"`mask` (N, {rules.num_actions}) int8" in card
+
+    bot, run = (agents.make(str(tmp_path / name), game="rummy40") for name in ("bot", "run"))
+    views, masks = (part(positions(rules, 64)) for part in (observe, engine.legal))
+    assert (bot.act(views, masks, keys(64)) == run.act(views, masks, keys(64))).all()
+    chances = agents.make(f"{tmp_path / 'bot'}:sample=1", game="rummy40").probabilities(views, masks)  # type: ignore
+    assert chances.sum(axis=1) == pytest.approx(np.ones(64))
+    assert (chances[masks == 0] == 0).all()
+    with pytest.raises(ValueError, match="plays rummy40; expected one that plays gin"):
+        agents.make(str(tmp_path / "bot"))
+
+    # A file of another game's rules is no bundle.
+    changed = json.loads((tmp_path / "bot" / CONFIG).read_text()) | {"game": "gin"}
+    (tmp_path / "bot" / CONFIG).write_text(json.dumps(changed))
+    with pytest.raises(ValueError, match="is damaged"):
+        read_config(tmp_path / "bot")

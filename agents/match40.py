@@ -19,7 +19,7 @@ Two copies of a player that makes no random choices score exactly zero on every 
 import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -113,7 +113,15 @@ class Games(GinGames):
         sides: (2, len(SIDE_COUNTS)) int64, of a and b.
         counts: (len(HAND_COUNTS),) int64.
         seconds: (2,) float64, that a and b took for their timed decisions.
+        WIN: What a game that a won counts in ``won``.
     """
+
+    WIN: ClassVar[int] = SHARE
+
+    @property
+    def units(self) -> int:
+        """What one point counts in ``points``: the number of other players."""
+        return self.seats - 1
 
     @classmethod
     def empty(cls, first: int, deals: int, seats: int = 2) -> "Games":
@@ -608,7 +616,7 @@ def summarise(games: Games, **known: Any) -> MatchResult:
     """
     sides = games.side(0), games.side(1)
     counts = dict(zip(HAND_COUNTS, games.counts.tolist(), strict=True))
-    hands, others = counts["hands"], games.seats - 1
+    hands, others = counts["hands"], games.units
     mean, (low, high) = pair_interval(games.points, games.hands)
     win_rate, win_interval = pair_interval(games.won)
     won = int(games.won.sum(dtype=np.int64))

@@ -33,6 +33,9 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
     return logits.masked_fill(mask == 0, MASKED)
 
 
+# The parts of a `SuitNet` that its settings ``cards`` and ``card_layers`` size.
+_CARD_HEAD = ("windows", "from_suit", "across", "window_out", "held_plain", "held_value")
+
 WINDOW = 7  # ranks that the card head sees around a card, its own in the middle
 
 
@@ -82,6 +85,44 @@ class SuitTrunk(nn.Module):
         # Outside the window stands a weight of zero, put in at the end.
         offset = torch.where((offset < 0) | (offset >= WINDOW), WINDOW, offset)
         self.register_buffer("offset", offset, persistent=False)
+
+    def grown(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Returns the weights of a network whose card head is smaller in a form that fits this one.
+
+        This network then computes the same: a new layer adds nothing, and nothing reads a new channel yet. What is new
+        still learns from the first step on.
+
+        Args:
+            weights: The weights of such a network with fewer ``cards`` or ``card_layers``, the same otherwise, by name.
+        """
+        fitting = dict(weights)
+        for name, own in self.state_dict().items():
+            head, _, rest = name.partition(".")
+            old = weights.get(name)
+            if old is None and head in ("windows", "across"):
+                fitting[name] = torch.zeros_like(own)
+            larger = old is not None and any(a > b for a, b in zip(own.shape, old.shape, strict=True))
+            if old is None or head not in _CARD_HEAD or not larger:
+                continue
+            # Inputs, whatever they are summed over, and outputs.
+            if head == "windows":
+                new, old = (tensor.unflatten(0, (-1, WINDOW)).movedim(2, 0) for tensor in (own, old))
+            elif head in ("held_plain", "held_value") and rest == "weight":
+                new, old = (tensor.unflatten(1, (2, -1)).movedim(2, 1) for tensor in (own, old))
+            else:
+                new = own
+            new = new.clone()
+            if new.ndim > 1:
+                new[: old.shape[0], old.shape[1] :] = 0
+                new[: old.shape[0], : old.shape[1]] = old
+            else:
+                new[: old.shape[0]] = old
+            if head == "windows":
+                new = new.movedim(0, 2)
+            elif new.ndim == 3:
+                new = new.movedim(1, 2)
+            fitting[name] = new.reshape(own.shape)
+        return fitting
 
     def around(self, suits: Tensor, x: Tensor) -> Tensor:
         """What stands around each card: (N, 4, 13, cards)."""

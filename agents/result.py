@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -46,7 +46,10 @@ class Games:
         sides: (2, len(SIDE_COUNTS)) int64, of a and b.
         counts: (len(HAND_COUNTS),) int64.
         seconds: (2,) float64, that a and b took for their timed decisions.
+        WIN: What a game that a won counts in ``won``.
     """
+
+    WIN: ClassVar[int] = 2
 
     first: int
     points: np.ndarray
@@ -55,6 +58,11 @@ class Games:
     sides: np.ndarray
     counts: np.ndarray
     seconds: np.ndarray
+
+    @property
+    def units(self) -> int:
+        """What one point counts in ``points``."""
+        return 1
 
     @classmethod
     def empty(cls, first: int, deals: int) -> "Games":

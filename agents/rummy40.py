@@ -36,13 +36,13 @@ from gin_env.rummy40.actions import (
 )
 from gin_env.rummy40.cards import JOKER
 from gin_env.rummy40.melds import in_melds, in_pairs, is_real, list_melds, may_throw_last, points_of, without
+from gin_env.rummy40.rules import MAX_DRAW_CAP
 from gin_env.rummy40.tables import DRAW_ANY
 from gin_env.rummy40.view import OWN, View
 
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
 MOST_MELDS = 3  # that fit into eleven cards, with one to throw
-_NEVER = 1 << 30
 
 
 @register("random", game="rummy40")
@@ -235,14 +235,14 @@ def _throw(v, mask):
 
 
 @kernel
-def choose_row(v, mask, near, late, lists, melds):
+def choose_row(v, mask, near, turns, lists, melds):
     """What `Patient40` plays in a row of a view, and `Greedy40`, which never waits.
 
     Args:
         v: The row.
         mask: (A,) int8.
         near: Cards; a player with at most so many is near going out.
-        late: Cards; with at most so many in the stock the hand is near its end.
+        turns: Own turns in a hand during which it waits.
         lists: (MOST_MELDS, NUM_MELDS) int64, scratch.
         melds: (MOST_MELDS,) int64, scratch.
 
@@ -261,7 +261,7 @@ def choose_row(v, mask, near, late, lists, melds):
     if v.rules.rediscard or not is_real(banned) or (v.hand[0] & bit(banned)) == _U0:
         banned = np.int64(NO_CARD)
     _, cards = find_plan(v, v.hand[0], v.hand[1], np.int64(v.jokers), need, opened, banned, lists, melds)
-    waits = not opened and v.attempt == 0 and cards > 1 and v.stock > late
+    waits = not opened and v.attempt == 0 and cards > 1 and v.draws <= turns * v.rules.seats
     for k in range(1, np.int64(v.rules.seats)):
         waits = waits and v.num_cards[k] > near
     if not waits:
@@ -285,11 +285,11 @@ def choose_row(v, mask, near, late, lists, melds):
 
 
 @kernel
-def _choose(views, mask, near, late, out):
+def _choose(views, mask, near, turns, out):
     lists = np.empty((MOST_MELDS, NUM_MELDS), dtype=np.int64)
     melds = np.empty(MOST_MELDS, dtype=np.int64)
     for i in range(views.size):
-        out[i] = choose_row(views[i], borrow_row(mask, i), near, late, lists, melds)
+        out[i] = choose_row(views[i], borrow_row(mask, i), near, turns, lists, melds)
 
 
 class _Planner:
@@ -298,13 +298,13 @@ class _Planner:
     game = "rummy40"
     name: str
     near: int
-    late: int
+    turns: int
 
     def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
         """See `agents.base.Agent.act`."""
         out = np.empty(view.size, dtype=np.int64)
         mask = np.ascontiguousarray(mask, dtype=np.int8)
-        _choose(np.ascontiguousarray(view), mask, self.near, self.late, out)
+        _choose(np.ascontiguousarray(view), mask, self.near, self.turns, out)
         return out
 
 
@@ -314,7 +314,8 @@ class Greedy40(_Planner):
 
     The *points left* of a hand are those of its cards and jokers once it has laid the melds, at most three, that make
     them fewest, has added what fits the table (if it has opened, or opens with those melds), and has thrown the
-    highest card that remains. Until it has opened, the melds must reach the minimum; where none do, it lays none.
+    highest card that remains. Among equals it lays what leaves the fewest cards, then what comes first in the order of
+    the action table. Until it has opened, the melds must reach the minimum; where none do, it lays none.
 
     - Draws the top of the pile if that is a joker, or if it leaves no more points than the hand has without it (melds
       below the minimum counting, while it is out of reach); otherwise from the stock.
@@ -327,27 +328,27 @@ class Greedy40(_Planner):
     """
 
     name = "greedy"
-    near = _NEVER  # everybody always has fewer cards: it never waits
-    late = _NEVER
+    near = turns = 0  # it never waits
 
 
 @register("patient", game="rummy40")
 class Patient40(_Planner):
-    """Greedy that holds back its first melds until it can go out in one turn, or the hand comes near its end.
+    """Greedy that holds back its first melds for some turns, unless it can go out in one.
 
-    It plays as `Greedy40` but for one thing: until it has opened it lays nothing, as long as each other player has
-    more than ``near`` cards, the stock has more than ``late``, and it cannot lay and add all but one card in this turn.
+    It plays as `Greedy40` but for one thing: in its first ``turns`` turns of a hand, until it has opened, it lays
+    nothing as long as each other player has more than ``near`` cards and it cannot lay and add all but one card in this
+    turn. What it holds nobody can add to or steal jokers from; what it risks is to be caught with it.
 
     Args:
         near: Cards; another player with at most so many is near going out.
-        late: Cards; with at most so many in the stock the hand is near its end.
+        turns: Own turns in a hand; after them it plays as greedy.
     """
 
-    def __init__(self, near: int = 5, late: int = 10) -> None:
+    def __init__(self, near: int = 5, turns: int = 3) -> None:
         """Checks and keeps the numbers."""
-        for option, value in (("near", near), ("late", late)):
-            if type(value) is not int or value < 0:
-                raise ValueError(f"agent 'patient': {option} is {value}; expected a whole number of cards, 0 or more")
-        self.near, self.late = near, late
-        changed = [f"{key}={value}" for key, value, usual in (("near", near, 5), ("late", late, 10)) if value != usual]
+        for option, value in (("near", near), ("turns", turns)):
+            if type(value) is not int or not 0 <= value <= MAX_DRAW_CAP:
+                raise ValueError(f"agent 'patient': {option} is {value}; expected a whole number, 0 to {MAX_DRAW_CAP}")
+        self.near, self.turns = near, turns
+        changed = [f"{key}={value}" for key, value, usual in (("near", near, 5), ("turns", turns, 3)) if value != usual]
         self.name = "patient" + (":" + ",".join(changed) if changed else "")

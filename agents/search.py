@@ -29,6 +29,7 @@ REACH = 10  # points of deadwood: throws that leave more than the best one and t
 ROUND = 16  # worlds between two looks at the clock
 FIRST_LOOK = 64  # worlds before a candidate may be given up
 GIVE_UP = 3.0  # standard errors by which it must be behind
+DOUBT = 20.0  # points: a difference that is counted as seen once more, where errors are estimated
 # Draws during which a player of a play-out knocks: itself, and the opponent in one world after the other, as nobody
 # knows how that plays. They are the rules of early-knock, gin-only and greedy.
 OWN_DRAWS = 5
@@ -140,7 +141,7 @@ class Candidate(NamedTuple):
         worlds: Worlds in which it was played out.
         points: Mean of the points won there.
         gain: Mean of the points won there more than by the action that it is compared with.
-        error: Standard error of the gain; infinite where there were fewer than two worlds.
+        error: Standard error of the gain, a little enlarged; infinite where there were fewer than two worlds.
     """
 
     action: int
@@ -185,8 +186,11 @@ class Race:
         """The mean gain of each candidate and its standard error, (n,) float64 each."""
         count = np.maximum(self._count, 1)
         gain = self._gain / count
-        variance = np.maximum(self._square / count - gain**2, 0) / np.maximum(count - 1, 1)
-        return gain, np.where(self._count > 1, np.sqrt(variance), np.inf)
+        # A few worlds may by chance all show the same gain, which proves nothing.
+        squares = np.maximum(self._square - count * gain**2, 0) + DOUBT**2
+        error = np.where(self._count > 1, np.sqrt(squares / (count * np.maximum(count - 1, 1))), np.inf)
+        error[0] = 0
+        return gain, error
 
     def standing(self) -> list[Candidate]:
         """What is known of each candidate."""
@@ -196,11 +200,15 @@ class Race:
         return [Candidate(int(action), int(worlds), *map(float, rest)) for action, worlds, *rest in rows]
 
     def give_up(self) -> bool:
-        """Gives up what is far behind. Returns whether anything but the first candidate is left."""
-        if self.worlds >= FIRST_LOOK:
-            gain, error = self.gains()
-            self.alive[1:] &= gain[1:] >= -GIVE_UP * error[1:]
-        return bool(self.alive[1:].any())
+        """Gives up what is far behind. Returns whether it is still open who wins."""
+        if self.worlds < FIRST_LOOK:
+            return True
+        gain, error = self.gains()
+        self.alive[1:] &= gain[1:] >= -GIVE_UP * error[1:]
+        rivals = np.flatnonzero(self.alive[1:]) + 1
+        if rivals.size == 1:  # it may be far ahead as well
+            return bool(gain[rivals[0]] <= GIVE_UP * error[rivals[0]])
+        return bool(rivals.size)
 
     def halve(self) -> None:
         """Gives up the worse half of what is left, the first candidate apart."""
@@ -214,7 +222,8 @@ def search(race: Race, *, ms: float = 0.0, worlds: int = 0, evidence: float = 0.
     """Races the candidates by sequential halving (Karnin et al. 2013) and returns the action that wins.
 
     In each of log2(n) stages the candidates that are left are played out for an equal share of the budget, and then
-    the worse half of them is given up; so is, at any time, what is three standard errors behind the first.
+    the worse half of them is given up; so is, at any time, what is three standard errors behind the first. The race
+    ends early when nothing is left to decide.
 
     Args:
         race: The candidates, those of the first stage alive.
@@ -232,13 +241,16 @@ def search(race: Race, *, ms: float = 0.0, worlds: int = 0, evidence: float = 0.
             race.run(int(min(left, ROUND)))
             left -= ROUND
             if not race.give_up():
-                return int(race.candidates[0])
+                return _winner(race, evidence)
         if stage + 1 < stages:
             race.halve()
+    return _winner(race, evidence)
+
+
+def _winner(race: Race, evidence: float) -> int:
     gain, error = race.gains()
     gain = np.where(race.alive, gain, -np.inf)
     best = int(gain.argmax())
-    # Not a number where two worlds were too few.
     return int(race.candidates[best if gain[best] > evidence * error[best] else 0])
 
 
@@ -258,17 +270,12 @@ class SearchAgent:
     - Choice: a race by sequential halving (`search`). The base's choice is left only for a candidate whose mean gain is
       ``evidence`` standard errors above zero.
 
-    It plays for the points of the hand, also in a match. With ``ms`` its choices depend on the speed of the machine,
-    with ``worlds`` only on the seed.
+    - ``ms``: milliseconds for a decision, 50 unless it is said; ``worlds`` in its place: worlds for each candidate, if
+      all were played out equally often. With ``ms`` choices depend on the speed of the machine, with ``worlds`` on the
+      seed alone.
+    - ``evidence``: 1 unless it is said.
 
-    Args:
-        options: What follows ``search:``.
-            ms: Milliseconds for a decision, 50 by default.
-            worlds: Worlds for each candidate, instead of a time.
-            evidence: Standard errors, 1 by default.
-
-    Attributes:
-        base: The agent that it starts from.
+    It plays for the points of the hand, also in a match.
     """
 
     def __init__(self, options: str = "") -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 RECIPES = Path(__file__).parent / "recipes"
 DEFAULT_RECIPE = "quick"
+DEFAULT_RULES = {"gin": "cardpuzzle", "rummy40": "rummy40"}
 DEFAULT_RECIPES = {"ppo": DEFAULT_RECIPE, "dqn": "dqn", "imitate": "imitate"}
 # Where a game needs another.
 GAME_RECIPES = {("ppo", "rummy40"): "rummy40-quick"}
@@ -492,7 +493,7 @@ def match(words: list[str]) -> None:
         b: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="B")],
         deals: int = 1000,
         seed: int = 0,
-        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        rules: Annotated[str | None, tyro.conf.arg(metavar="RULES")] = None,
         match: bool = False,
         batch: int = 2048,
         workers: int = 1,
@@ -500,8 +501,12 @@ def match(words: list[str]) -> None:
         out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
         records: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
         luck: bool = False,
+        game: Literal["gin", "rummy40"] = "gin",
     ) -> dict[str, Any]:
         """Play two players against each other. Every deal is played twice, with the seats exchanged and the same deck.
+
+        Rummy40 with four players plays every deal eight times: either player alone against three of the other, in each
+        of the seats.
 
         A player is a name that `ginrummy agents` lists, with or without options (greedy:knock=5); the folder of an
         exported bundle or of a training run (runs/quick:sample=1); or a program of your own (external:COMMAND).
@@ -511,26 +516,32 @@ def match(words: list[str]) -> None:
             b: The other.
             deals: Deals to play, each twice.
             seed: Decides the decks and the players' random choices.
-            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            rules: A preset, with or without changes, or a TOML file; by default cardpuzzle, or rummy40. See
+                `ginrummy rules`.
             match: Play whole matches to the rules' target instead of single hands, each twice.
             batch: Games to play at once. It changes the speed, never the result.
             workers: Processes that play. It changes the speed, never the result.
             json: Print one JSON object instead of the table.
             out: Also write the JSON object to this file.
             records: Also write every game to this file, one line each (gin_env/record.py), for ginrummy replay.
-            luck: Also tell the result without the luck of the draws (experiments/luck.py).
+            luck: Also tell the result without the luck of the draws (experiments/luck.py); of gin only.
+            game: Which game the players play and the rules are of.
         """
         return locals()
 
     wanted = _tyro(arguments, "match", words)
+    game = wanted["game"]
+    wanted["rules"] = _rules_of(game, wanted["rules"])
+    if wanted["luck"] and game != "gin":
+        raise _Failure(f"--luck is told of gin only, not of {game}")
 
     import agents
-    from agents.match import play_match
     from experiments.files import writing
     from experiments.luck import Luck, luck_line
     from experiments.report import print_incidents, print_match
-    from experiments.workers import play_match_by
+    from experiments.workers import matches_of, play_match_by
 
+    play_match = matches_of(game).play_match
     how = {key: wanted[key] for key in ("deals", "seed", "rules", "match", "batch")}
     luck = Luck.of_match(wanted["rules"], wanted["deals"]) if wanted["luck"] else None
     with ExitStack() as files, _games_bar() as progress:
@@ -541,16 +552,17 @@ def match(words: list[str]) -> None:
             def line(text: str) -> None:
                 file.write(text + "\n")
 
-            def record(one: "Record") -> None:
+            def record(one: Any) -> None:
                 line(one.line())
 
         players: tuple[Any, ...] = ()
         if wanted["workers"] == 1:
-            players = agents.make(wanted["a"]), agents.make(wanted["b"])
-            ended = None if luck is None else luck.ended
-            result = play_match(*players, **how, forfeits=True, progress=progress, record=record, ended=ended)
+            players = agents.make(wanted["a"], game), agents.make(wanted["b"], game)
+            if luck is not None:
+                how["ended"] = luck.ended
+            result = play_match(*players, **how, forfeits=True, progress=progress, record=record)
         else:
-            by = {"workers": wanted["workers"], "progress": progress, "record": line, "luck": luck}
+            by = {"workers": wanted["workers"], "progress": progress, "record": line, "luck": luck, "game": game}
             result, counts = play_match_by(wanted["a"], wanted["b"], **how, **by)
             if any(counts):
                 names = (result.a, result.b)
@@ -573,6 +585,15 @@ def match(words: list[str]) -> None:
             print_incidents(player, console)
 
     _tell(told, wanted["json"], wanted["out"], show)
+
+
+def _rules_of(game: str, rules: str | None) -> str:
+    """Returns the text of the rules that are asked for, or of a game's usual ones."""
+    if rules is None:
+        return DEFAULT_RULES[game]
+    if game == "gin" and rules.partition(":")[0] == "rummy40":
+        raise _Failure(f"the rules {rules!r} are not of gin: add --game rummy40")
+    return rules
 
 
 @contextmanager
@@ -682,7 +703,7 @@ def tournament(words: list[str]) -> None:
         agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT...")],
         deals: int = 1000,
         seed: int = 0,
-        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        rules: Annotated[str | None, tyro.conf.arg(metavar="RULES")] = None,
         match: bool = False,
         batch: int = 2048,
         workers: int = 1,
@@ -692,8 +713,9 @@ def tournament(words: list[str]) -> None:
         resamples: int = 1000,
         json: bool = False,
         out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
+        game: Literal["gin", "rummy40"] = "gin",
     ) -> dict[str, Any]:
-        """Play every player against every other, all pairings on the same deals, each deal twice.
+        """Play every player against every other, all pairings on the same deals, each deal twice (as `match` does).
 
         What has been played is kept in the folder of the tournament, with the report (report.html, report.md,
         result.json) at the end. The same command goes on where it was interrupted, and with more deals it adds them.
@@ -702,7 +724,8 @@ def tournament(words: list[str]) -> None:
             agents: Players, as `ginrummy agents` lists them, or folders of exported bots. Their order changes nothing.
             deals: Deals that every pairing plays, each twice.
             seed: Decides the decks and the players' random choices.
-            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            rules: A preset, with or without changes, or a TOML file; by default cardpuzzle, or rummy40. See
+                `ginrummy rules`.
             match: Play whole matches to the rules' target instead of single hands, each twice.
             batch: Games that a worker plays at once. It changes the speed, never the result.
             workers: Processes that play. It changes the speed, never the result.
@@ -713,10 +736,12 @@ def tournament(words: list[str]) -> None:
             resamples: How often the deals are drawn anew for the intervals of the ratings.
             json: Print one JSON object instead of the tables.
             out: Folder of the tournament; by default one in tournaments/ that belongs to these players, rules and seed.
+            game: Which game the players play and the rules are of.
         """
         return locals()
 
     wanted = _tyro(arguments, "tournament", _with_address(words))
+    wanted["rules"] = _rules_of(wanted["game"], wanted["rules"])
 
     import choix  # noqa: F401  (missing: say so before the games)
 
@@ -724,7 +749,7 @@ def tournament(words: list[str]) -> None:
     from experiments.sheets import print_tournament
     from experiments.tournament import Interrupted, make_plan, play_tournament
 
-    how = {key: wanted[key] for key in ("seed", "rules", "match")}
+    how = {key: wanted[key] for key in ("seed", "rules", "match", "game")}
     folder = wanted["out"] or Path("tournaments") / make_plan(wanted["agents"], **how).digest
 
     def say(line: str) -> None:
@@ -744,6 +769,7 @@ def tournament(words: list[str]) -> None:
         raise _Failure(str(stop), 130) from None
     command = ["ginrummy", "tournament", *sorted(wanted["agents"]), "--deals", str(wanted["deals"])]
     command += ["--seed", str(wanted["seed"]), "--rules", wanted["rules"], *(["--match"] if wanted["match"] else [])]
+    command += [] if wanted["game"] == "gin" else ["--game", wanted["game"]]
     command += [] if wanted["anchor"] is None else ["--anchor", wanted["anchor"]]
     if not write_report(result, folder, shlex.join(command)):
         say(NO_PLOTS)
@@ -924,17 +950,22 @@ def _lines(file: str) -> Iterator[str]:
 def list_agents(words: list[str]) -> None:
     """Lists the players."""
 
-    def arguments() -> None:
-        """List the players that a match and a training run know by name."""
+    def arguments(game: Literal["gin", "rummy40"] = "gin") -> dict[str, Any]:
+        """List the players that a match and a training run know by name.
 
-    _tyro(arguments, "agents", words)
+        Args:
+            game: Which game they play.
+        """
+        return locals()
+
+    game = _tyro(arguments, "agents", words)["game"]
 
     from agents import names
     from agents.base import describe
 
-    width = max(len(name) for name in names())
-    for name in names():
-        print(f"{name:{width}}  {describe(name)}")
+    width = max(len(name) for name in names(game))
+    for name in names(game):
+        print(f"{name:{width}}  {describe(name, game)}")
     print(f"{'DIR':{width}}  An exported bot, or a training run: the folder that `ginrummy export` or `train` wrote.")
 
 

@@ -459,17 +459,26 @@ of a training run (`runs/quick`), whose last checkpoint plays, or one of its che
 {_list(f"[{name}](#{name}): {_plain(base.describe(name))}" for name in base.names())}
 """,
             *(_player(name) for name in base.names()),
+            f"""
+## Players of Rummy40
+
+`ginrummy agents --game rummy40` lists them, and `agents.make("greedy", game="rummy40")` makes one. They play with two
+players and with four, under all rules.
+
+{_list(f"[{name}](#{name}-of-rummy40): {_plain(base.describe(name, 'rummy40'))}" for name in base.names("rummy40"))}
+""",
+            *(_player(name, "rummy40") for name in base.names("rummy40")),
         ]
     )
 
 
-def _player(name: str) -> str:
+def _player(name: str, game: str = "gin") -> str:
     """Returns a player's section: its rule, which is the docstring up to the first heading, and its options."""
-    made = base.factory(name)
+    made = base.factory(name, game)
     rule = re.split(
         r"^(?:Args|Attributes|Returns|Raises):$", inspect.getdoc(made) or "", maxsplit=1, flags=re.MULTILINE
     )
-    parts = [f"## {name}", _prose(rule[0])]
+    parts = [f"## {name}" if game == "gin" else f"### {name} of Rummy40", _prose(rule[0])]
     meanings = _attributes(made, "Args")
     options = [one for one in inspect.signature(made).parameters.values() if one.name in meanings]
     if options:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.files import write_json, write_text
+from experiments.report import times_played
 from experiments.sheets import Cell, Sheet, headline, sheets, size
 from experiments.standings import TournamentResult
 
@@ -93,11 +94,16 @@ def _facts(result: TournamentResult, command: str) -> list[tuple[str, str, bool]
     """What it takes to play the same again: name, text, and whether that is code."""
     plan = result.plan
     versions = ", ".join(f"{name} {version}" for name, version in result.versions.items() if version != "-")
+    target, seating = "target", "twice with the seats exchanged"
+    if plan.game == "rummy40":
+        target = "limit"
+        if times_played(result.standings[0].field) != "twice":
+            seating = "with either player alone against the other in all other seats, in each seat"
     return [
         ("command", command, True),
         ("rules", f"{plan.rules_name} (fingerprint {plan.rules.fingerprint})", False),
-        ("a game", "a match to the target" if plan.match else "one hand", False),
-        ("deals", f"{result.deals:,} common to all pairings, each played twice with the seats exchanged", False),
+        ("a game", f"a match to the {target}" if plan.match else "one hand", False),
+        ("deals", f"{result.deals:,} common to all pairings, each played {seating}", False),
         ("seed", str(plan.seed), False),
         ("decks", f"SHA-256 {result.deck_hash}", False),
         ("sources", f"{plan.source}, gin-env {plan.package}", False),
@@ -162,8 +168,8 @@ def html_page(result: TournamentResult, command: str, plots: dict[str, str]) -> 
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>Gin rummy tournament</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
-        f'<h1>Gin rummy tournament</h1>\n<p class="lead">{escape(headline(result))}.</p>',
+        f"<title>{_title(result)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
+        f'<h1>{_title(result)}</h1>\n<p class="lead">{escape(headline(result))}.</p>',
         f'<p class="note">{size(result)}.</p>',
         standings,
         *figures[:1],
@@ -174,6 +180,10 @@ def html_page(result: TournamentResult, command: str, plots: dict[str, str]) -> 
         f"<h2>What was played</h2>\n<dl>\n{facts}\n</dl>\n</body>\n</html>",
     ]
     return "\n".join(parts) + "\n"
+
+
+def _title(result: TournamentResult) -> str:
+    return f"{'Gin rummy' if result.plan.game == 'gin' else 'Rummy40'} tournament"
 
 
 def _html_sheet(sheet: Sheet) -> str:
@@ -219,6 +229,8 @@ def draw(result: TournamentResult) -> dict[str, str]:
         (f"Points in a {unit} against all others: how often, and the mean.", _draw_points),
         ("How hands end, by who ended them and how.", _draw_endings),
     )
+    if result.plan.game == "rummy40":
+        plots = (*plots[:2], ("How hands end for a player.", _draw_endings40))
     return {caption: _svg(result, paint) for caption, paint in plots}
 
 
@@ -350,3 +362,23 @@ def _draw_endings(result: TournamentResult, figure: "Figure") -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{abs(value):.0f}")
     axes.set_xlabel("% of all hands")
     figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8)
+
+
+def _draw_endings40(result: TournamentResult, figure: "Figure") -> None:
+    """Shares of a player's hands as bars: gone out, opened only, not even that."""
+    figure.set_size_inches(9, 0.36 * len(result.standings) + 0.9)
+    axes = figure.subplots()
+    places = _names(result, axes)
+    sides: list[Any] = [one.field.behaviour[0] for one in result.standings]
+    start = np.zeros(len(sides))
+    for name, colour, alpha, shares in (
+        ("goes out", _WIN, 1.0, [side.out for side in sides]),
+        ("has opened when the hand ends", _WIN, 0.4, [side.opened - side.out for side in sides]),
+        ("has not opened", _LOSE, 1.0, [1 - side.opened for side in sides]),
+    ):
+        width = 100 * np.array(shares)
+        axes.barh(places, width, left=start, height=0.7, color=colour, alpha=alpha, label=name)
+        start += width
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("% of its hands")
+    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8)

@@ -1,7 +1,7 @@
 """Reports for people (sentences and rich tables) and for programs (JSON files)."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,23 +13,28 @@ from gin_env.rulebook import DECISIONS, SOURCES, describe
 from gin_env.rules import PRESETS, Rules
 
 if TYPE_CHECKING:  # they load numba, which reports do without
+    from agents import match40
     from agents.base import Agent
     from agents.match import Behaviour, MatchResult
+
+    AnyResult = MatchResult | match40.MatchResult
 from experiments.files import replacing
 
 
-def headline(result: "MatchResult") -> str:
+def headline(result: "AnyResult") -> str:
     """Says in one sentence how a match ended, for example "greedy beats random by 48.6 points a hand (95 % ...)"."""
     a, b = side_names(result)
     mean = result.points_per_hand
-    played = f"{result.deals:,} {'deal' if result.deals == 1 else 'deals'} played twice"
+    times = times_played(result)
+    played = f"{result.deals:,} {'deal' if result.deals == 1 else 'deals'} played {times}"
     low, high = result.ci95
     if not math.isfinite(low):
         verb = "beats" if mean > 0 else "loses to" if mean < 0 else "is level with"
-        return f"{a} {verb} {b} by {abs(mean):.1f} points a hand; one deal played twice says nothing of the margin"
+        return f"{a} {verb} {b} by {abs(mean):.1f} points a hand; one deal played {times} says nothing of the margin"
     digits = 1 if high - low >= 0.2 else 2
+    level = "every pair of games" if times == "twice" else "the games of every deal"
     if low == high == 0:
-        return f"{a} and {b} are level: every pair of games came out at exactly 0, {played}"
+        return f"{a} and {b} are level: {level} came out at exactly 0, {played}"
     if low <= 0 <= high:
         return (
             f"{a} and {b} cannot be told apart: {mean:+z.{digits}f} points a hand for {a} "
@@ -50,7 +55,12 @@ def headline(result: "MatchResult") -> str:
     )
 
 
-def side_names(result: "MatchResult") -> tuple[str, str]:
+def times_played(result: "AnyResult") -> str:
+    """Says how often each deal was played."""
+    return "twice" if result.games.shape[1] == 2 else f"{result.games.shape[1]} times"
+
+
+def side_names(result: "AnyResult") -> tuple[str, str]:
     """Returns what to call the two sides, told apart where both have one name."""
     if result.a == result.b:
         return f"{result.a} (1)", f"{result.b} (2)"
@@ -78,6 +88,55 @@ BEHAVIOUR: tuple[tuple[str, Callable[["Behaviour"], str]], ...] = (
     ("own turns in a hand", lambda side: number(side.turns)),
     ("draws from the pile", lambda side: percent(side.takes)),
 )
+
+
+BEHAVIOUR40: tuple[tuple[str, Callable[["match40.Behaviour"], str]], ...] = (
+    ("goes out", lambda side: percent(side.out)),
+    ("opens", lambda side: percent(side.opened)),
+    ("points left", lambda side: number(side.left)),
+    ("points for melds taken back", lambda side: number(side.penalties, ".2f")),
+    ("own turns in a hand", lambda side: number(side.turns)),
+    ("draws from the pile", lambda side: percent(side.takes)),
+)
+
+
+def behaviour_rows(sides: "Sequence[Behaviour] | Sequence[match40.Behaviour]") -> list[tuple[str, list[str]]]:
+    """Returns the rows of a table of behaviour: a label, and what is shown of each side."""
+    shown: Any = BEHAVIOUR40 if hasattr(sides[0], "places") else BEHAVIOUR
+    rows = [(label, [show(side) for side in sides]) for label, show in shown]
+    for place in range(len(getattr(sides[0], "places", ()))):
+        label = "points a hand, starting" if place == 0 else f"points a hand, {place} after the start"
+        rows.append((label, [f"{side.places[place]:+z.2f}" for side in sides]))  # type: ignore[union-attr]
+    return rows
+
+
+def match40_table(result: "match40.MatchResult") -> Table:
+    """Returns the table of a match of Rummy40: results, behaviour and speed, a column for each side."""
+    deal = times_played(result)
+    games = f"{result.games.size:,} matches, " if result.match else ""
+    title = f"{result.rules}, seed {result.seed}, every deal {deal}, {games}{result.hands:,} hands"
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for name in side_names(result):
+        table.add_column(name, justify="right")
+    mean = result.points_per_hand
+    table.add_row("points a hand", f"{mean:+z.2f}", f"{-mean:+z.2f}")
+    hands = max(result.hands, 1)
+    table.add_row("hands won", percent(result.hands_won / hands), percent(result.hands_lost / hands))
+    if result.match:
+        table.add_row("matches won", percent(result.win_rate), percent(1 - result.win_rate))
+    if any(result.forfeits):
+        table.add_row("games forfeited", *(f"{number:,}" for number in result.forfeits))
+    table.add_section()
+    for label, texts in behaviour_rows(result.behaviour):
+        table.add_row(label, *texts)
+    table.add_section()
+    for label, share in (("stock ran out", result.stock), ("hands truncated", result.truncated)):
+        table.add_row(label, percent(share), percent(share))
+    table.add_section()
+    table.add_row("decisions a second", *(number(side.per_second, ",.0f") for side in result.speed))
+    table.add_row("milliseconds a decision", *(number(side.milliseconds, ".4g") for side in result.speed))
+    return table
 
 
 def match_table(result: "MatchResult") -> Table:
@@ -110,9 +169,11 @@ def match_table(result: "MatchResult") -> Table:
     return table
 
 
-def print_match(result: "MatchResult", console: Console) -> None:
+def print_match(result: "AnyResult", console: Console) -> None:
     """Prints a match: its table, what identifies it, and the sentence that sums it up."""
-    console.print(match_table(result))
+    # By what it has, for the modules of both games load numba.
+    table: Any = match40_table if hasattr(result, "seats") else match_table
+    console.print(table(result))
     console.print(f"rules {result.fingerprint}, decks {result.deck_hash[:16]}", style="dim", highlight=False)
     console.print(headline(result), style="bold", highlight=False, markup=False, soft_wrap=True)
 

@@ -4,15 +4,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Literal
+from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agents.result import NORMAL_95
-from experiments.report import BEHAVIOUR, number, percent
+from agents.result import NORMAL_95, MatchResult
+from experiments.report import behaviour_rows, number, percent, times_played
 from experiments.standings import Standing, TournamentResult
 
 # How many standard errors from zero a level of significance asks for: 95 and 99.9 % confidence.
@@ -100,7 +100,8 @@ def headline(result: TournamentResult) -> str:
 def size(result: TournamentResult) -> str:
     """Says how much was played."""
     players, deals = len(result.standings), result.deals
-    return f"{players} players, {deals:,} {'deal' if deals == 1 else 'deals'}, each played twice by every two of them"
+    times = times_played(result.standings[0].field)
+    return f"{players} players, {deals:,} {'deal' if deals == 1 else 'deals'}, each played {times} by every two of them"
 
 
 def _interval(interval: tuple[float, float], form: str) -> str:
@@ -138,7 +139,10 @@ def _standings(result: TournamentResult) -> Sheet:
             )
         )
     head = ("player", "rating", "rated first", "points a hand", share, "forfeits", "ms a decision")
-    unit = "matches" if matches else "deals (who took more points in both games)"
+    if result.plan.game == "gin":
+        unit = "matches" if matches else "deals (who took more points in both games)"
+    else:
+        unit = f"deals (who {'won more matches' if matches else 'took more points'} in all games)"
     zero = "the mean is 0" if result.anchor is None else f"{result.anchor} is 0"
     note = (
         f"Rating: Bradley-Terry over {unit}, scale of Elo, {zero}. Rated first: the share of redrawn sets of deals in "
@@ -186,9 +190,12 @@ def _places(result: TournamentResult) -> Iterator[str]:
 
 def _behaviour(result: TournamentResult) -> Sheet:
     fields = [one.field for one in result.standings]
-    lines = [(label, [show(field.behaviour[0]) for field in fields]) for label, show in BEHAVIOUR]
-    lines.append(("points as non-dealer", [f"{field.as_non_dealer:+z.2f}" for field in fields]))
-    lines.append(("points as dealer", [f"{field.as_dealer:+z.2f}" for field in fields]))
+    sides: Any = [field.behaviour[0] for field in fields]
+    lines = behaviour_rows(sides)
+    ours = [field for field in fields if isinstance(field, MatchResult)]  # all, or none
+    if ours:
+        lines.append(("points as non-dealer", [f"{field.as_non_dealer:+z.2f}" for field in ours]))
+        lines.append(("points as dealer", [f"{field.as_dealer:+z.2f}" for field in ours]))
     rows = [(Cell(label, words=True), *(Cell(text) for text in texts)) for label, texts in lines]
     head = ("", *_places(result))
     return Sheet("Behaviour", head, tuple(rows), "Shares are of all hands; points are those a hand.")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.match import Games, MatchResult, pair_interval, summarise
-from agents.result import plain_interval
+from agents import match, match40
+from agents.result import Games, pair_interval, plain_interval
 from experiments.ratings import RESAMPLES, Ratings, rate
+from experiments.workers import AnyResult, matches_of
 
 if TYPE_CHECKING:
     from experiments.tournament import Entry, Plan
@@ -35,7 +36,7 @@ class Standing:
     elo: float
     elo_ci95: tuple[float, float]
     first: float
-    field: MatchResult
+    field: AnyResult
     incidents: Mapping[str, int]
 
     def to_json(self) -> dict[str, Any]:
@@ -45,7 +46,7 @@ class Standing:
         return (
             vars(self.entry)
             | {"elo": self.elo, "elo_ci95": plain_interval(self.elo_ci95), "first": self.first}
-            | {key: field[key] for key in kept}
+            | {key: field[key] for key in kept if key in field}
             | {"hands_won": self.field.hands_won / max(self.field.hands, 1), "seats": field["seats"]}
             | {key: field[key]["a"] for key in ("forfeits", "behaviour", "speed")}
             | {"incidents": dict(sorted(self.incidents.items()))}
@@ -58,7 +59,7 @@ class TournamentResult:
 
     Attributes:
         plan: What was played.
-        deals: Deals that every pairing played twice.
+        deals: Deals that every pairing played in all seatings.
         deck_hash: SHA-256 over all deals in order (`agents.match.deck_hash`).
         anchor: The player whose rating is 0, None for the mean.
         standings: The players, the best rating first.
@@ -71,7 +72,7 @@ class TournamentResult:
     deck_hash: str
     anchor: str | None
     standings: tuple[Standing, ...]
-    pairings: Mapping[tuple[int, int], MatchResult]
+    pairings: Mapping[tuple[int, int], AnyResult]
     versions: Mapping[str, str] = field(compare=False)
 
     @classmethod
@@ -110,7 +111,7 @@ class TournamentResult:
             "deck_hash": deck_hash,
         }
         pairings = {
-            (i, j): summarise(
+            (i, j): matches_of(plan.game).summarise(
                 some,
                 a=specs[i],
                 b=specs[j],
@@ -156,7 +157,11 @@ def contests(games: Games, match: bool) -> np.ndarray:
 
     These are the matches, (deals, 2). Of single hands they are the deals, (deals, 1), each won by who took more points
     in its two games: to win more hands than the other, by less, is not to play better.
+
+    Of Rummy40: see `agents.match40.contests`.
     """
+    if isinstance(games, match40.Games):
+        return match40.contests(games, match)
     return games.won if match else np.sign(games.points.sum(axis=1, keepdims=True)) + 1
 
 
@@ -170,7 +175,7 @@ def _standing(
 ) -> Standing:
     """Adds up a player's games against all others."""
     mine = [some if i == number else some.mirrored() for (i, j), some in games.items() if number in (i, j)]
-    pooled = Games(
+    pooled = type(mine[0])(
         first=mine[0].first,
         points=np.concatenate([some.points for some in mine]),
         hands=np.concatenate([some.hands for some in mine]),
@@ -179,7 +184,8 @@ def _standing(
         counts=np.sum([some.counts for some in mine], axis=0),
         seconds=np.sum([some.seconds for some in mine], axis=0),
     )
-    field = summarise(pooled, a=entry.spec, b="field", versions=(entry.version, ""), **known)
+    module = match40 if isinstance(pooled, match40.Games) else match
+    field: AnyResult = module.summarise(pooled, a=entry.spec, b="field", versions=(entry.version, ""), **known)
     # All that was played on one deal is one observation.
     points, hands, won = (
         np.stack([getattr(some, name) for some in mine]).sum(axis=0, dtype=np.int64)
@@ -187,8 +193,13 @@ def _standing(
     )
     _, interval = pair_interval(points, hands)
     _, win_interval = pair_interval(won, np.full(won.shape, len(mine)))
-    low, high = win_interval[0] / 2, win_interval[1] / 2
-    field = replace(field, deals=won.shape[0], ci95=interval, win_ci95=(low, high))
+    units, win = pooled.units, pooled.WIN
+    field = replace(
+        field,
+        deals=won.shape[0],
+        ci95=(interval[0] / units, interval[1] / units),
+        win_ci95=(win_interval[0] / win, win_interval[1] / win),
+    )
     elo, first = float(ratings.elo[number]), float(ratings.first[number])
     elo_low, elo_high = ratings.ci95[number].tolist()
     return Standing(entry, elo, (elo_low, elo_high), first, field, incidents)

@@ -1,4 +1,4 @@
-"""Round robins: every player against every other, all pairings on the same deals, each deal played twice.
+"""Round robins: every player against every other, all pairings on the same deals, each deal in all seatings.
 
 A tournament lies in a folder:
 
@@ -29,12 +29,26 @@ from typing import Any
 
 import numpy as np
 
-from agents.match import Games, agent_version, check_match, deck_hash
+from agents.match import agent_version
 from experiments.files import replacing, write_json
 from experiments.ratings import RESAMPLES
 from experiments.standings import TournamentResult, versions
-from experiments.workers import PIECE, Piece, Played, Players, pieces, play_pieces, source_stamp
-from gin_env.rules import PRESETS, Rules
+from experiments.workers import (
+    PIECE,
+    AnyRules,
+    Piece,
+    Played,
+    Players,
+    empty_games,
+    game_played,
+    games_of_deal,
+    matches_of,
+    pieces,
+    play_pieces,
+    source_stamp,
+)
+from gin_env import rules as gin
+from gin_env.rummy40 import rules as rummy40
 
 FORMAT = 1
 MANIFEST, PIECES = "manifest.json", "pieces"
@@ -77,7 +91,7 @@ class Plan:
     """
 
     entries: tuple[Entry, ...]
-    rules: Rules
+    rules: AnyRules
     match: bool
     seed: int
     package: str
@@ -85,7 +99,9 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the plan as plain values."""
-        return {
+        # Of gin as it was before there was another game: folders made then go on.
+        game = {} if self.game == "gin" else {"game": self.game}
+        return game | {
             "format": FORMAT,
             "agents": [vars(entry) for entry in self.entries],
             "rules": {"name": self.rules_name, "fingerprint": self.rules.fingerprint},
@@ -98,7 +114,13 @@ class Plan:
     @property
     def rules_name(self) -> str:
         """The name of the rules, with what differs from the preset of that name."""
-        return self.rules.text if self.rules.name in PRESETS else self.rules.name
+        known = gin.PRESETS if self.game == "gin" else rummy40.PRESETS
+        return self.rules.text if self.rules.name in known else self.rules.name
+
+    @property
+    def game(self) -> str:
+        """Which game is played."""
+        return game_played(self.rules)
 
     @cached_property
     def digest(self) -> str:
@@ -106,14 +128,21 @@ class Plan:
         return sha256(dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def make_plan(specs: Sequence[str], rules: Rules | str = "cardpuzzle", match: bool = False, seed: int = 0) -> Plan:
+def make_plan(
+    specs: Sequence[str],
+    rules: AnyRules | str = "cardpuzzle",
+    match: bool = False,
+    seed: int = 0,
+    game: str = "gin",
+) -> Plan:
     """Returns the plan of a tournament. Each player is made once, to see that it can be.
 
     Raises:
         TournamentError: If there are fewer than two players, or one is named twice.
         ValueError: If there is no such player, or an argument is out of range.
     """
-    rules = check_match(rules, match, 1, seed)
+    rules = matches_of(game).check_match(rules, match, 1, seed)
+    assert not isinstance(rules, str)
     if len(specs) < 2:
         raise TournamentError(
             f"{'no player' if not specs else 'only ' + specs[0]} is named; expected at least 2 players"
@@ -122,7 +151,7 @@ def make_plan(specs: Sequence[str], rules: Rules | str = "cardpuzzle", match: bo
         if specs.count(spec) > 1:
             raise TournamentError(f"player {spec!r} is named {specs.count(spec)} times; each enters once")
     with Players() as players:
-        made = ((spec, players.get(spec)) for spec in sorted(specs))
+        made = ((spec, players.get(spec, game=game)) for spec in sorted(specs))
         entries = tuple(Entry(spec, agent.name, agent_version(agent)) for spec, agent in made)
     return Plan(entries, rules, match, int(seed), versions()["gin-env"], source_stamp())
 
@@ -197,7 +226,7 @@ class Folder:
         return read
 
     def _read_piece(self, path: Path, first: int, deals: int) -> Played:
-        empty = Games.empty(first, deals)
+        empty = empty_games(self.plan.rules, first, deals)
         # Opened here: numpy leaves a damaged archive open.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             if str(arrays["plan"]) != self.plan.digest:
@@ -210,7 +239,7 @@ class Folder:
                 raise ValueError(f"{name} is {values[name].dtype} of shape {values[name].shape}")
         if values["first"] != first:
             raise ValueError(f"it is of deal {values['first']}")
-        return Played(Games(**values | {"first": first}), (Counter(one), Counter(other)))
+        return Played(type(empty)(**values | {"first": first}), (Counter(one), Counter(other)))
 
 
 def _difference(key: str, theirs: Any, ours: Any) -> str:
@@ -231,7 +260,7 @@ def play_tournament(
     *,
     deals: int = 1000,
     seed: int = 0,
-    rules: Rules | str = "cardpuzzle",
+    rules: AnyRules | str = "cardpuzzle",
     match: bool = False,
     batch: int = 2048,
     workers: int = 1,
@@ -242,12 +271,13 @@ def play_tournament(
     resamples: int = RESAMPLES,
     progress: Callable[[int, int], None] | None = None,
     say: Callable[[str], None] = lambda line: None,
+    game: str = "gin",
 ) -> TournamentResult:
     """Plays a round robin, or what is missing of it.
 
     Args:
         specs: The players, as texts for `agents.make`. Their order changes nothing.
-        deals: Deals that every pairing plays, each twice.
+        deals: Deals that every pairing plays, each in all seatings.
         seed: Decides all decks, and all keys of the players.
         rules: Rules, or text that names them.
         match: Whether a game is a match to the target.
@@ -260,20 +290,21 @@ def play_tournament(
         resamples: How often the deals are drawn for the intervals of the ratings.
         progress: Called with the number of games that are over and of all games that were missing.
         say: Called with lines about pieces found in the folder.
+        game: Which game the rules are of, and the players play.
 
     Raises:
         TournamentError: If the players cannot meet, or the folder holds another tournament.
         ValueError: If an argument is out of range.
         Interrupted: On Ctrl-C.
     """
-    plan = make_plan(specs, rules, match, seed)
-    check_match(plan.rules, match, deals, seed, batch)
+    plan = make_plan(specs, rules, match, seed, game)
+    matches_of(game).check_match(plan.rules, match, deals, seed, batch)
     if piece < 1:
         raise ValueError(f"piece is {piece}; expected at least 1 deal")
     names = [entry.spec for entry in plan.entries]
     if anchor is not None and anchor not in names:
         raise TournamentError(f"the anchor {anchor!r} is none of the players: {', '.join(names)}")
-    decks = deck_hash(plan.rules, seed, deals)
+    decks = matches_of(game).deck_hash(plan.rules, seed, deals)
     store = None if folder is None else Folder(Path(folder), plan)
     parts: dict[tuple[int, int], list[Played]] = {pair: [] for pair in combinations(range(len(names)), 2)}
     if store is not None:
@@ -294,7 +325,7 @@ def play_tournament(
             store.write(*pair, played)
         finished += one.deals
         if progress is not None:
-            progress(2 * finished, 2 * missing)
+            progress(games_of_deal(plan.rules) * finished, games_of_deal(plan.rules) * missing)
 
     wanted = [
         Piece(names[i], names[j], first, number, plan.rules, match, plan.seed, batch, source=plan.source)
@@ -310,7 +341,7 @@ def play_tournament(
         raise Interrupted(
             f"interrupted with {there + finished:,} of {every:,} duplicate deals played; {kept}"
         ) from None
-    whole = {pair: Games.join([part.games for part in some]) for pair, some in parts.items()}
+    whole = {pair: type(some[0].games).join([part.games for part in some]) for pair, some in parts.items()}
     incidents: list[Counter[str]] = [Counter() for _ in names]
     for pair, some in parts.items():
         for part in some:

@@ -21,10 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import agents
+from agents import match, match40
 from agents.base import Agent
-from agents.match import Games, MatchResult, check_match, identify, play_games, summarise
+from agents.result import Games, MatchResult
 from experiments.luck import Luck
 from gin_env.rules import Rules
+from gin_env.rummy40.rules import Rummy40Rules
 
 # Deals in a piece: a tenth of a second for scripted players, some minutes for one that thinks for 50 ms.
 PIECE = 250
@@ -44,6 +46,40 @@ def source_stamp() -> str:
     return digest.hexdigest()[:16]
 
 
+# Of either game.
+AnyRules = Rules | Rummy40Rules
+AnyResult = MatchResult | match40.MatchResult
+
+
+def matches_of(game: str) -> Any:
+    """Returns the module that plays duplicate matches of a game (`agents.base.GAMES`).
+
+    Raises:
+        ValueError: If there is no such game.
+    """
+    modules = {"gin": match, "rummy40": match40}
+    if game not in modules:
+        raise ValueError(f"{game!r} is no game: expected {' or '.join(modules)}")
+    return modules[game]
+
+
+def game_played(rules: AnyRules) -> str:
+    """Returns the game that rules are of."""
+    return "rummy40" if isinstance(rules, Rummy40Rules) else "gin"
+
+
+def games_of_deal(rules: AnyRules) -> int:
+    """Returns how often each deal is played."""
+    return match40.games_of_deal(rules.seats) if isinstance(rules, Rummy40Rules) else 2
+
+
+def empty_games(rules: AnyRules, first: int, deals: int) -> Games:
+    """Returns the games of some deals, of which nothing has been played yet."""
+    if isinstance(rules, Rummy40Rules):
+        return match40.Games.empty(first, deals, rules.seats)
+    return Games.empty(first, deals)
+
+
 @dataclass(frozen=True)
 class Piece:
     """Some deals of a pairing.
@@ -52,8 +88,8 @@ class Piece:
         a: The one player, as text for `agents.make`.
         b: The other.
         first: Number of the first deal.
-        deals: Number of deals, each played twice.
-        rules: What is played.
+        deals: Number of deals, each played in all seatings.
+        rules: What is played, which also says which game.
         match: Whether a game is a match to the target.
         seed: Of the deals and the players' choices.
         batch: Most games to play at once.
@@ -66,7 +102,7 @@ class Piece:
     b: str
     first: int
     deals: int
-    rules: Rules
+    rules: AnyRules
     match: bool
     seed: int
     batch: int
@@ -112,13 +148,14 @@ class Players:
     """
 
     def __init__(self) -> None:
-        self._agents: dict[tuple[str, int], Agent] = {}
+        self._agents: dict[tuple[str, str, int], Agent] = {}
 
-    def get(self, spec: str, copy: int = 0) -> Agent:
+    def get(self, spec: str, copy: int = 0, game: str = "gin") -> Agent:
         """Returns an agent; another ``copy`` is one of its own, for those who play themselves."""
-        if (spec, copy) not in self._agents:
-            self._agents[spec, copy] = agents.make(spec)
-        return self._agents[spec, copy]
+        key = game, spec, copy
+        if key not in self._agents:
+            self._agents[key] = agents.make(spec, game)
+        return self._agents[key]
 
     def __enter__(self) -> "Players":
         return self
@@ -152,10 +189,11 @@ def play_piece(piece: Piece, players: Players | None = None) -> Played:
         raise WorkerError(f"a worker has other sources of gin_env and agents ({source_stamp()}, not {piece.source})")
     players = _players if players is None else players
     lines: list[str] = []
-    luck = Luck(piece.rules, piece.deals, piece.first) if piece.luck else None
+    game = game_played(piece.rules)
+    luck = Luck(piece.rules, piece.deals, piece.first) if piece.luck and isinstance(piece.rules, Rules) else None
     with players:
-        a, b = players.get(piece.a), players.get(piece.b, int(piece.a == piece.b))
-        games = play_games(
+        a, b = players.get(piece.a, game=game), players.get(piece.b, int(piece.a == piece.b), game)
+        games = matches_of(game).play_games(
             a,
             b,
             deals=piece.deals,
@@ -166,7 +204,7 @@ def play_piece(piece: Piece, players: Players | None = None) -> Played:
             batch=piece.batch,
             forfeits=True,
             record=(lambda one: lines.append(one.line())) if piece.records else None,
-            ended=None if luck is None else luck.ended,
+            **({} if luck is None else {"ended": luck.ended}),
         )
         incidents = Counter(getattr(a, "incidents", {})), Counter(getattr(b, "incidents", {}))
     return Played(games, incidents, tuple(lines), luck)
@@ -287,7 +325,7 @@ def play_match_by(
     *,
     deals: int,
     seed: int = 0,
-    rules: Rules | str = "cardpuzzle",
+    rules: AnyRules | str = "cardpuzzle",
     match: bool = False,
     batch: int = 2048,
     workers: int = 1,
@@ -296,7 +334,8 @@ def play_match_by(
     progress: Callable[[int, int], None] | None = None,
     record: Callable[[str], None] | None = None,
     luck: Luck | None = None,
-) -> tuple[MatchResult, tuple[Counter[str], Counter[str]]]:
+    game: str = "gin",
+) -> tuple[AnyResult, tuple[Counter[str], Counter[str]]]:
     """Plays a duplicate match in pieces; the result is that of `agents.match.play_match` with forfeits.
 
     Args:
@@ -312,7 +351,8 @@ def play_match_by(
         piece: Deals in a piece.
         progress: Called with the number of games that are over and of all games, whenever a piece is over.
         record: Called with the record of each game as a line, in the order of the deals.
-        luck: Measures the luck of the draws of all deals.
+        luck: Measures the luck of the draws of all deals; of gin only.
+        game: Which game the rules are of, and the players play.
 
     Returns:
         The result, and what went wrong with a and b, how often, if they count that.
@@ -321,7 +361,10 @@ def play_match_by(
         ValueError: If an argument is out of range.
         WorkerError: If a worker ends before its time.
     """
-    rules = check_match(rules, match, deals, seed, batch)
+    module = matches_of(game)
+    rules = module.check_match(rules, match, deals, seed, batch)
+    assert not isinstance(rules, str)
+    every = games_of_deal(rules)
     parts: list[Games] = []
     incidents: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     waiting: dict[int, Played] = {}
@@ -334,9 +377,9 @@ def play_match_by(
             count.update(more)
         if luck is not None and played.luck is not None:
             luck.put(played.luck)
-        finished += 2 * one.deals
+        finished += every * one.deals
         if progress is not None:
-            progress(finished, 2 * deals)
+            progress(finished, every * deals)
         if record is None:
             return
         waiting[one.first] = played
@@ -347,10 +390,12 @@ def play_match_by(
                 record(line)
 
     with Players() as players:
-        known = identify(players.get(a), players.get(b), rules=rules, match=match, seed=seed, deals=deals)
+        sides = players.get(a, game=game), players.get(b, game=game)
+        known = module.identify(*sides, rules=rules, match=match, seed=seed, deals=deals)
     wanted = (
         Piece(a, b, first, number, rules, match, seed, batch, record is not None, luck is not None)
         for first, number in pieces(piece, 0, deals)
     )
     play_pieces(wanted, done, workers=workers, ray=ray)
-    return summarise(Games.join(parts), **known), incidents
+    result: AnyResult = module.summarise(type(parts[0]).join(parts), **known)
+    return result, incidents

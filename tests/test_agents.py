@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import agents
-from agents.base import describe
+from agents.base import describe, scripted
 from gin_env import engine
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE
 from gin_env.rules import preset
@@ -14,7 +14,7 @@ from gin_env.view import VIEW_DTYPE, View, observe
 from tests import reference
 
 # Those that play many tables and need not be told more than their name.
-ALONE = [name for name in agents.names() if name != "external"]
+ALONE = scripted()
 
 
 def keys(count: int, seed: int = 0) -> np.ndarray:

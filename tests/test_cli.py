@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from agents import match
+import agents
+from agents import match, match40
 from experiments import bench, cli
 from experiments.cli import main
 from gin_env import engine, preset
@@ -64,6 +65,8 @@ def test_agents(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("greedy ") and "deadwood" in line for line in lines)
     assert any(line.startswith("random ") for line in lines)
+    assert main(["agents", "--game", "rummy40"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["greedy", "patient", "random", "DIR"]
 
 
 # ------------------------------------------------------------------------------------------------------------ match
@@ -84,6 +87,32 @@ def test_match_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     data = json.loads(capsys.readouterr().out)
     assert data == json.loads(path.read_text())
     assert (data["a"], data["seed"], data["deals"], data["rules"]["name"]) == ("greedy:knock=5", 9, 20, "plus20")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_match_of_rummy40(workers: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "hands.txt"
+    words = ["match", "greedy", "random", "--game", "rummy40", "--rules", "rummy40:seats=4", "--deals", "6"]
+    assert main([*words, "--json", "--records", str(path), "--workers", workers]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["game"], told["seats"], told["hands"]) == ("rummy40", 4, 48)
+    players = (agents.make(name, game="rummy40") for name in ("greedy", "random"))
+    expected = match40.play_match(*players, deals=6, rules="rummy40:seats=4", forfeits=True).to_json()
+    assert {**told, "speed": 0} == {**json.loads(json.dumps(expected)), "speed": 0}
+    lines = path.read_text().splitlines()
+    assert len(lines) == 48
+    assert lines[7].startswith("rummy1 rummy40:seats=4 ")
+    assert "deal 0: seat 0 greedy, seat 1 greedy, seat 2 greedy, seat 3 random" in lines[7]
+
+
+def test_match_of_rummy40_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["match", "greedy", "random", "--game", "rummy40", "--deals", "60", "--match"]) == 0
+    out = capsys.readouterr().out
+    assert "goes out" in out
+    assert "matches won" in out
+    assert out.splitlines()[-1].startswith("greedy wins ")
+    assert main(["match", "greedy", "greedy", "--game", "rummy40", "--rules", "rummy40:seats=4", "--deals", "9"]) == 0
+    assert "the games of every deal came out at exactly 0, 9 deals played 8 times" in capsys.readouterr().out
 
 
 def test_match_needs_no_torch() -> None:
@@ -365,6 +394,14 @@ def test_replay_of_what_is_no_text(tmp_path: Path, capsys: pytest.CaptureFixture
         ("docs --out /dev/null/docs", "/dev/null"),
         ("match greedy random --deals -5", "deals is -5; expected at least 1"),
         ("match greedy random --seed -1", "seed is -1"),
+        ("match gin-only random --game rummy40", "'gin-only' is no agent of rummy40: expected greedy, patient, random"),
+        ("match greedy random --game rummy40 --rules plus20", "'plus20' is no preset; expected one of rummy40"),
+        (
+            "match greedy random --rules rummy40:seats=4",
+            "the rules 'rummy40:seats=4' are not of gin: add --game rummy40",
+        ),
+        ("match greedy random --game rummy40 --luck", "--luck is told of gin only, not of rummy40"),
+        ("tournament greedy nobody --game rummy40", "'nobody' is no agent of rummy40"),
         ("match greedy random --batch 0", "batch is 0"),
         ("match greedy random --deals 2 --out /dev/null/x.json", "/dev/null"),
         ("match greedy random --deals 2 --records /dev/null/x.txt", "/dev/null"),

@@ -182,6 +182,18 @@ def test_points_under_oklahoma(pages: dict[str, str]) -> None:
     assert "**a knock, upcard 7S: 17 points for the knocker**" in pages["rules/luciano.md"]
 
 
+def test_players_of_rummy40(pages: dict[str, str]) -> None:
+    text = pages["players.md"]
+    sections = dict(re.findall(r"^### (\S+) of Rummy40\n(.*?)(?=^### |\Z)", text, re.MULTILINE | re.DOTALL))
+    assert sorted(sections) == agents.names("rummy40")
+    for name, section in sections.items():
+        assert f"- [{name}](#{name}-of-rummy40): " in text
+        doc = inspect.getdoc(base.factory(name, "rummy40")) or ""
+        rule = re.split(r"\n(?:Args|Attributes):", doc)[0]
+        assert " ".join(rule.replace("``", "`").split()) in " ".join(section.split())
+    assert [row[:2] for row in rows(sections["patient"])[-2:]] == [["`near`", "`5`"], ["`turns`", "`3`"]]
+
+
 def test_players(pages: dict[str, str]) -> None:
     """Every player, its whole rule and all its options."""
     text = pages["players.md"]

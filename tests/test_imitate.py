@@ -66,7 +66,7 @@ class Doubtful:
 def doubtful() -> Iterator[str]:
     base.register("doubtful")(Doubtful)
     yield "doubtful"
-    del base._FACTORIES["doubtful"]
+    del base._FACTORIES["gin"]["doubtful"]
 
 
 # ----------------------------------------------------------------------------------------------------------- labels

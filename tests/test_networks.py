@@ -10,6 +10,7 @@ from scipy import stats
 pytest.importorskip("torch")
 
 import torch
+from torch import nn
 
 import agents
 from agents.networks import (
@@ -421,3 +422,27 @@ def test_t14_an_agent_needs_a_mask() -> None:
     views, _ = repeated(2)
     with pytest.raises(TypeError, match="mask"):
         NeuralAgent(network()).act(views, rng=keys(2))
+
+
+@pytest.mark.parametrize(("cards", "card_layers"), [(6, 1), (4, 3), (7, 2)])
+def test_a_card_head_grows_without_a_change_of_what_it_computes(cards: int, card_layers: int) -> None:
+    torch.manual_seed(1)
+    small = SuitNet(width=16, cards=4, card_layers=1, hand=True)
+    for parameter in small.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    large = SuitNet(width=16, cards=cards, card_layers=card_layers, hand=True)
+    large.load_state_dict(large.grown(small.state_dict()))
+    observation, mask = (torch.from_numpy(array) for array in look(played("cardpuzzle", 32, 9)))
+    before, after = small.outputs(observation, mask), large.outputs(observation, mask)
+    for old, new in zip(before, after, strict=True):
+        torch.testing.assert_close(old, new)
+    with pytest.raises(RuntimeError, match="size mismatch|Unexpected key"):
+        small.load_state_dict(small.grown(large.state_dict()))
+    # What is new learns: a step moves what the network computes, by way of the new weights alone too.
+    loss = torch.logsumexp(after[0], dim=1).sum() + after[1].square().sum()
+    loss.backward()
+    if card_layers > 1:
+        assert large.windows[card_layers].grad.abs().sum() > 0
+    if cards > 4:
+        assert large.window_out.weight.grad[:, 4:].abs().sum() > 0
+        assert large.held_plain.weight.grad.unflatten(1, (2, -1))[:, :, 4:].abs().sum() > 0

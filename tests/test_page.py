@@ -70,8 +70,8 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def result() -> Iterator[TournamentResult]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(base._FACTORIES, "odd", Odd)
-        patch.setattr(base, "_RAW", {"odd"})
+        patch.setitem(base._FACTORIES["gin"], "odd", Odd)
+        patch.setitem(base._RAW, "gin", {"odd"})
         yield play_tournament(["greedy", "random", EVIL], deals=12, seed=2, resamples=10)
 
 

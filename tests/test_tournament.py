@@ -63,7 +63,7 @@ def enter(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[..., Any]]
     """Makes a player of the tests known by a name."""
 
     def register(name: str, factory: Callable[..., Any]) -> None:
-        monkeypatch.setitem(base._FACTORIES, name, factory)
+        monkeypatch.setitem(base._FACTORIES["gin"], name, factory)
 
     return register
 

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from agents.bundle import WEIGHTS
+from agents.networks import SuitTrunk
 from training.folder import (
     BEST,
     CHECKPOINT,
@@ -55,14 +56,24 @@ def network_tensors(network: nn.Module, name: str = "network") -> dict[str, Tens
     return {f"{name}.{key}": tensor for key, tensor in network.state_dict().items()}
 
 
-def load_network(network: nn.Module, tensors: Mapping[str, Tensor], name: str = "network") -> None:
+def load_network(
+    network: nn.Module, tensors: Mapping[str, Tensor], name: str = "network", *, grow: bool = False
+) -> None:
     """Puts the weights of a checkpoint into a network.
+
+    Args:
+        network: The network.
+        tensors: The checkpoint's tensors.
+        name: What they are called there.
+        grow: Whether they may be those of a network with a smaller card head (`agents.networks.SuitTrunk.grown`).
 
     Raises:
         CheckpointError: If they do not fit it.
     """
     prefix = f"{name}."
     weights = {key.removeprefix(prefix): tensor for key, tensor in tensors.items() if key.startswith(prefix)}
+    if grow and isinstance(network, SuitTrunk):
+        weights = network.grown(weights)
     try:
         network.load_state_dict(weights)
     except RuntimeError as error:

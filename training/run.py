@@ -97,7 +97,8 @@ class Learner:
             tensors = load_weights(Path(config.start_from))
             # The guess at the opponent's hand may be there in only one of them: not every algorithm trains it.
             own = {name: tensor for name, tensor in network_tensors(network).items() if ".hand_out." in name}
-            load_network(network, own | {name: tensors[name] for name in tensors if own or ".hand_out." not in name})
+            tensors = own | {name: tensors[name] for name in tensors if own or ".hand_out." not in name}
+            load_network(network, tensors, grow=True)
         return network.to(self.device)
 
     def network_options(self) -> dict[str, Any]:

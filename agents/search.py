@@ -40,13 +40,14 @@ _U1 = np.uint64(1)
 
 
 @kernel
-def list_candidates(v, mask, chosen, out):
+def list_candidates(v, mask, chosen, throws, out):
     """Lists what is worth a look in a row of a view, the base's choice first.
 
     Args:
         v: The row.
         mask: (A,) int8.
         chosen: What the base plays.
+        throws: Whether only throws are looked at that do not knock.
         out: (MAX_CANDIDATES,) int64, written.
 
     Returns:
@@ -55,6 +56,8 @@ def list_candidates(v, mask, chosen, out):
     out[0] = chosen
     size = 1
     if v.phase >= DECLARE or v.phase == DRAW_STOCK or chosen == BIG_GIN:
+        return size
+    if throws and (v.phase != THROW or chosen >= KNOCK):
         return size
     if v.phase != THROW and v.phase != WALL_THROW:
         for action in (PASS, DRAW, TAKE):
@@ -77,7 +80,8 @@ def list_candidates(v, mask, chosen, out):
                 continue
             for action in (KNOCK + card, DISCARD + card):
                 # Whoever knocks does it with the least deadwood.
-                if mask[action] and action != chosen and size < MAX_CANDIDATES and (action < KNOCK or points == least):
+                wanted = action < KNOCK or (points == least and not throws)
+                if wanted and mask[action] and action != chosen and size < MAX_CANDIDATES:
                     out[size] = action
                     size += 1
     return size
@@ -227,17 +231,18 @@ def search(race: Race, *, ms: float = 0.0, worlds: int = 0, evidence: float = 0.
 
     Args:
         race: The candidates, those of the first stage alive.
-        ms: Milliseconds; if 0, ``worlds`` counts.
+        ms: Milliseconds of processor time, so that other work on the machine costs no strength; if 0, ``worlds``
+            counts.
         worlds: Worlds for each candidate, if all were played out in the same number.
         evidence: Standard errors by which a candidate must gain on the first to win.
     """
     size = race.candidates.size
     stages = max(math.ceil(math.log2(size)), 1)
-    start = time.perf_counter()
+    start = time.thread_time()
     for stage in range(stages):
         left = math.inf if ms else worlds * size // (stages * int(race.alive.sum()))
         until = start + ms / 1000 * (stage + 1) / stages if ms else math.inf
-        while left > 0 and time.perf_counter() < until:
+        while left > 0 and time.thread_time() < until:
             race.run(int(min(left, ROUND)))
             left -= ROUND
             if not race.give_up():
@@ -270,10 +275,12 @@ class SearchAgent:
     - Choice: a race by sequential halving (`search`). The base's choice is left only for a candidate whose mean gain is
       ``evidence`` standard errors above zero.
 
-    - ``ms``: milliseconds for a decision, 50 unless it is said; ``worlds`` in its place: worlds for each candidate, if
+    - ``ms``: milliseconds of one core for a decision, 50 unless it is said; ``worlds`` in its place: worlds for each candidate, if
       all were played out equally often. With ``ms`` choices depend on the speed of the machine, with ``worlds`` on the
       seed alone.
-    - ``evidence``: 1 unless it is said.
+    - ``evidence``: 1 unless it is said, 2 if the base is a network.
+    - ``throws``: 1 to look at throws only and leave draws and knocks to the base, 0 for all. It is 1 if the base is a
+      network, which draws and knocks better than the play-outs can judge.
 
     It plays for the points of the hand, also in a match.
     """
@@ -287,23 +294,27 @@ class SearchAgent:
             raise ValueError(f"agent {spec!r} has no base; expected search:BASE or search:ms=20:BASE, for instance "
                              "search:greedy")  # fmt: skip
         parsed = parse_options(spec, given)
-        unknown = sorted(set(parsed) - {"ms", "worlds", "evidence"})
+        unknown = sorted(set(parsed) - {"ms", "worlds", "evidence", "throws"})
         if unknown:
-            raise ValueError(f"agent {spec!r}: unknown option {unknown[0]!r}; expected ms, worlds or evidence")
+            raise ValueError(f"agent {spec!r}: unknown option {unknown[0]!r}; expected ms, worlds, evidence or throws")
         if "ms" in parsed and "worlds" in parsed:
             raise ValueError(f"agent {spec!r}: expected ms or worlds, not both")
         self.ms = float(parsed.get("ms", 0.0 if "worlds" in parsed else 50.0))
         self.worlds = parsed.get("worlds", 0)
-        self.evidence = float(parsed.get("evidence", 1.0))
         if "worlds" in parsed and (type(self.worlds) is not int or self.worlds < 2):
             raise ValueError(f"agent {spec!r}: worlds is {self.worlds}; expected a whole number, 2 or more")
         if "worlds" not in parsed and not self.ms > 0:
             raise ValueError(f"agent {spec!r}: ms is {self.ms:g}; expected more than 0")
+        self.base: Agent = make(base)
+        trained = hasattr(self.base, "rules")
+        self.throws = bool(parsed.get("throws", trained))
+        self.evidence = float(parsed.get("evidence", 2.0 if trained else 1.0))
         if self.evidence < 0:
             raise ValueError(f"agent {spec!r}: evidence is {self.evidence:g}; expected 0 or more")
-        self.base: Agent = make(base)
         if isinstance(self.base, SearchAgent) or hasattr(self.base, "follow"):
             raise ValueError(f"agent {spec!r}: {base!r} cannot be searched from; expected a plain agent")
+        # For benchmarks: decisions that were played out so far, and worlds in which, all of them together.
+        self.searched = self.seen = 0
         self.name = "search:" + (f"{given}:" if given else "") + self.base.name
 
     def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
@@ -312,10 +323,12 @@ class SearchAgent:
         actions = np.array(self.base.act(view, mask, rng))
         candidates = np.empty(MAX_CANDIDATES, dtype=np.int64)
         for row in range(view.size):
-            size = list_candidates(view[row], mask[row], actions[row], candidates)
+            size = list_candidates(view[row], mask[row], actions[row], self.throws, candidates)
             if size > 1:
                 one = Race(view[row], candidates[:size].copy(), int(rng[row]))
                 actions[row] = search(one, ms=self.ms, worlds=self.worlds, evidence=self.evidence)
+                self.searched += 1
+                self.seen += one.worlds
         return actions
 
 

@@ -60,13 +60,16 @@ commands:
   sprt            play until it is decided whether one player is better than another
   play            play against a player yourself, at the terminal
   replay          show recorded hands and matches move by move
+  analyse         judge recorded hands move by move: what a player would have played, and what each move lost
   agents          list the players
   exploit         how much an opponent who knows a player wins from it: exact on small games, else at least
+  calibrate       how well a network guesses the opponent's hand, turn by turn
   rules           print the rules of a preset, or of your own
   docs            print the reference pages in docs/
   fit strategist  fit the weights of the player `strategist`, or measure what each of its terms is worth
   bench engine    measure decisions per second, side by side with other libraries
   bench train     measure how fast training is, side by side with sb3-contrib's
+  bench search    measure how strong the player `search` is with so much time for a decision
   fuzz            play random rules at random and check every invariant of the engine
 
 `ginrummy COMMAND --help` tells the options of each. For example:
@@ -76,6 +79,7 @@ commands:
   ginrummy play bots/quick
   ginrummy match greedy random --deals 5 --records hands.txt
   ginrummy replay hands.txt --line 1
+  ginrummy analyse hands.txt --worst 10
   ginrummy tournament greedy gin-only early-knock random --deals 10000 --workers 2
 
 An error is one line, and the exit status 2. With {TRACEBACK}=1 in the environment it comes with its traceback.
@@ -621,8 +625,8 @@ def _bar(doing: str) -> Iterator[Callable[[float, float, str], None]]:
 
         def show(done: float, total: float, text: str) -> None:
             speed = bar.tasks[0].speed
-            if speed and doing == "playing":
-                text += f", {speed:,.0f} a second"
+            if speed and doing in ("playing", "judging"):
+                text += f", {speed:,.{0 if speed >= 10 else 1}f} a second"
             bar.update(task, description=doing, completed=done, total=total, text=text)
 
         yield show
@@ -897,6 +901,72 @@ def replay(words: list[str]) -> None:
             print_story(story, console)
 
 
+def analyse(words: list[str]) -> None:
+    """Judges records."""
+    import tyro
+
+    def arguments(
+        file: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FILE")],
+        agent: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "best",
+        seat: Literal["both", "0", "1"] = "both",
+        line: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+        hand: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+        against: Literal["agent", "best"] = "agent",
+        worlds: int = 2000,
+        seed: int = 0,
+        worst: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+        json: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Judge recorded hands move by move: what a player would have played, and what each move lost in points.
+
+        Both are played out from what the seat knew, in the same sampled worlds, by simple rules. A positive loss says
+        that the player's choice did better there; its standard error is beside it (experiments/analyse.py).
+
+        Args:
+            file: A file of records, or - for the standard input, as for `ginrummy replay`.
+            agent: Whose choices the moves are compared with, as for `ginrummy match`.
+            seat: Whose moves are judged, and whose cards are shown.
+            line: Only the record on this line of the file, counted from 1.
+            hand: Only this hand of each record, counted from 1.
+            against: What a loss is counted from: the agent's choice, or the best action found, which half of the worlds
+                choose and the others measure.
+            worlds: Worlds for each decision.
+            seed: Decides them.
+            worst: Show only so many of the dearest moves.
+            json: Also write everything to this file.
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "analyse", words)
+
+    from rich.console import Console
+
+    import agents
+    from experiments import analyse as analysis
+    from experiments.files import write_json
+    from gin_env import engine
+
+    file, worst = wanted["file"], wanted["worst"]
+    if worst is not None and worst < 1:
+        raise ValueError(f"worst is {worst}; expected at least 1")
+    how = {name: wanted[name] for name in ("worlds", "seed", "hand", "against")}
+    settings = analysis.Settings(**how, seats=_seats(wanted["seat"]))
+    agent = agents.make(wanted["agent"])
+    records = list(_records(file, wanted["line"]))
+    # What is wrong with the last line should not come out after all others have been judged.
+    for number, record in records:
+        with _blaming(file, number):
+            for _ in engine.replay(record):
+                pass
+    with _bar("judging") as show:
+        result = analysis.analyse(
+            records, agent, settings, lambda seen, moves: show(seen, moves, f"{seen:,} of {moves:,} moves")
+        )
+    if wanted["json"] is not None:
+        write_json(wanted["json"], {"file": _name(file)} | result)
+    analysis.print_analysis(result, Console(), worst)
+
+
 def _seats(seat: str) -> tuple[int, ...]:
     return (0, 1) if seat == "both" else (int(seat),)
 
@@ -1049,6 +1119,47 @@ def exploit(words: list[str]) -> None:
             console.print(respond_line(one), style="bold", highlight=False, markup=False, soft_wrap=True)
 
     _tell(result, wanted["json"], wanted["out"], show)
+
+
+def calibrate(words: list[str]) -> None:
+    """Measures guesses."""
+    import tyro
+
+    def arguments(
+        agent: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")] = "best",
+        against: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "",
+        deals: int = 2000,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        seed: int = 0,
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Say how well a network guesses the opponent's hand while it plays, turn by turn, and how honest it is.
+
+        Args:
+            agent: "best", an exported bot or a training run; it must have been trained with hand_weight above 0.
+            against: Whose hand it guesses; by default its own kind's.
+            deals: Hands to play.
+            rules: A preset, alone or with changes, or a TOML file.
+            seed: Of the deals and the players.
+            json: Print one JSON object instead of the tables.
+            out: Also write the JSON object to this file.
+            plot: Also draw it into this picture (.png, .svg or .pdf).
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "calibrate", words)
+
+    from experiments import calibration
+
+    if wanted["plot"] is not None:
+        import matplotlib  # noqa: F401  (missing: say so before the measurement)
+    options = {name: wanted[name] for name in ("deals", "rules", "seed")}
+    result = calibration.calibrate(wanted["agent"], wanted["against"], **options)
+    if wanted["plot"] is not None:
+        calibration.plot_calibration(result, wanted["plot"])
+    _tell(result, wanted["json"], wanted["out"], lambda console: calibration.print_calibration(result, console))
 
 
 def rules(words: list[str]) -> None:
@@ -1209,6 +1320,57 @@ def bench_train(words: list[str]) -> None:
     _tell(result, as_json, out, lambda console: print_bench_train(result, console))
 
 
+def bench_search(words: list[str]) -> None:
+    """Measures the search."""
+    import tyro
+
+    def arguments(
+        base: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "greedy",
+        budgets: Annotated[tuple[float, ...], tyro.conf.arg(metavar="MS...")] = (5, 10, 20, 50),
+        worlds: Annotated[tuple[int, ...], tyro.conf.arg(metavar="N...")] = (),
+        deals: int = 500,
+        seed: int = 0,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+        plot: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Measure how strong the player `search` is by its budget: points a hand against the base it searches from.
+
+        It takes as long as the games: some ten searched decisions a hand, of the milliseconds of each budget.
+
+        Args:
+            base: The player that it searches from, as for `ginrummy match`.
+            budgets: Milliseconds for a decision, a match for each.
+            worlds: Worlds for each candidate, a match for each; these do not depend on the machine.
+            deals: Deals of each match, each played twice; all matches are on the same.
+            seed: Decides the decks and the players' random choices.
+            rules: A preset, with or without changes, or a TOML file; see `ginrummy rules`.
+            json: Print one JSON object instead of the table.
+            out: Also write the JSON object to this file.
+            plot: Also draw the curve into this picture (.png, .svg or .pdf).
+        """
+        return locals()
+
+    wanted = _tyro(arguments, "bench search", words)
+    as_json, out, plot = (wanted.pop(name) for name in ("json", "out", "plot"))
+
+    from experiments import bench_search as benchmark
+    from experiments.report import check_picture, plot_bench_search, print_bench_search
+
+    if plot is not None:
+        check_picture(plot)
+    with _bar("playing") as show:
+
+        def progress(finished: int, games: int, name: str) -> None:
+            show(finished, games, f"{name}: {finished:,} of {games:,} games")
+
+        result = benchmark.bench_search(**wanted, progress=progress)
+    if plot is not None:
+        plot_bench_search(result, plot)
+    _tell(result, as_json, out, lambda console: print_bench_search(result, console))
+
+
 def fuzz(words: list[str]) -> None:
     """Plays random rules."""
     import tyro
@@ -1297,13 +1459,16 @@ COMMANDS: dict[str, Callable[[list[str]], None]] = {
     "tournament": tournament,
     "play": play,
     "replay": replay,
+    "analyse": analyse,
     "agents": list_agents,
     "exploit": exploit,
+    "calibrate": calibrate,
     "rules": rules,
     "docs": docs,
     "fit strategist": fit_strategist,
     "bench engine": bench_engine,
     "bench train": bench_train,
+    "bench search": bench_search,
     "fuzz": fuzz,
 }
 

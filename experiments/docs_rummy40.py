@@ -21,8 +21,20 @@ def page() -> str:
 # Rummy40
 
 A second game: jokers, melds that lie on the table, two players or four, all against all. `gin_env.rummy40` is laid out
-as `gin_env` is: `rules`, `actions`, `tables`, `engine`, `view`, `record`. Points are penalties; each seat wins the mean
-of the others' penalties less its own, so the points of a hand sum to zero.
+as `gin_env` is: `rules`, `actions`, `tables`, `engine`, `view`, `record`; `aec`, `seat`, `vector`, `render`. Points are
+penalties; each seat wins the mean of the others' penalties less its own, so the points of a hand sum to zero.
+
+```python
+import gymnasium
+import gin_env
+
+env = gymnasium.make("gin_env/Rummy40-v0", rules="rummy40:seats=4")
+observation, info = env.reset(seed=1)
+observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+```
+
+The same for PettingZoo, `gin_env.rummy40.aec.env`, and at many tables at once, `gymnasium.make_vec`: see
+[environments](guide/environments.md#rummy40). The engine itself:
 
 ```python
 from gin_env.rummy40 import engine, view

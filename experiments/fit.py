@@ -128,7 +128,7 @@ def _play(deals, weights, rival, knocks, points):
         points: (K, F or F + 1, D, 2) int32, written: what the weights won from seat 0 and from seat 1.
     """
     table = np.empty(1, dtype=TABLE_DTYPE)
-    row = np.empty(1, dtype=VIEW_DTYPE)
+    views = np.empty(1, dtype=VIEW_DTYPE)
     mask = np.zeros(NUM_ACTIONS, dtype=np.int8)
     after = np.zeros(NUM_CARDS, dtype=np.int64)
     melds = np.zeros(MAX_MELDS, dtype=np.uint64)
@@ -136,8 +136,9 @@ def _play(deals, weights, rival, knocks, points):
         for f in range(points.shape[1]):
             for d in range(deals.size):
                 for seat in range(2):
+                    # Records do not keep their arrays in memory; using the arrays in every pass does.
                     table[0] = deals[d]
-                    t, v = table[0], row[0]  # here: a record does not keep its array alive
+                    t, v = table[0], views[0]
                     while t.phase != OVER:
                         observe_row(t, np.int64(t.mover), v)
                         write_legal(t, True, mask)

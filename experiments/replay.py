@@ -159,15 +159,14 @@ def print_story(story: Mapping[str, Any], console: Console) -> None:
     def say(*parts: str | Text, style: str = "") -> None:
         console.print(Text.assemble(*parts, style=style), soft_wrap=True, highlight=False)
 
-    kind = f"a match to {story['target']}" if story["target"] else "a match of one hand" if story["match"] else "a hand"
-    say(f"{story['rules']['text']}, {kind}", f"  # {story['comment']}" if story["comment"] else "", style="bold")
+    say(heading(story), style="bold")
     for hand in story["hands"]:
-        for line in _opening(story, hand):
+        for line in opening_lines(story, hand):
             say(*line)
         for move in hand["moves"]:
             say(*_move_line(move))
         if hand["result"]:
-            for line in _ending(story, hand):
+            for line in ending_lines(story, hand):
                 say(*line)
     if story["mover"] is not None:
         say(f"{_INDENT}seat {story['mover']} is to move: {story['phase']}")
@@ -179,7 +178,14 @@ def print_story(story: Mapping[str, Any], console: Console) -> None:
 Line = list[str | Text]
 
 
-def _opening(story: Mapping[str, Any], hand: Mapping[str, Any]) -> list[Line]:
+def heading(story: Mapping[str, Any]) -> str:
+    """The line about a record: rules, kind and comment."""
+    kind = f"a match to {story['target']}" if story["target"] else "a match of one hand" if story["match"] else "a hand"
+    return f"{story['rules']['text']}, {kind}" + (f"  # {story['comment']}" if story["comment"] else "")
+
+
+def opening_lines(story: Mapping[str, Any], hand: Mapping[str, Any]) -> list[Line]:
+    """The lines about a hand before its first move."""
     limit = f"knock with {hand['limit']} or less" if hand["limit"] else "gin only"
     doubled = ", doubled" if hand["doubled"] else ""
     score = f", score {hand['scores'][0]}-{hand['scores'][1]}" if story["match"] else ""
@@ -228,7 +234,8 @@ def move_words(move: Mapping[str, Any]) -> Line:
     return ["lays off ", card, f" on the {_COUNTED[(action - LAYOFF) // NUM_CARDS]} meld"]
 
 
-def _ending(story: Mapping[str, Any], hand: Mapping[str, Any]) -> list[Line]:
+def ending_lines(story: Mapping[str, Any], hand: Mapping[str, Any]) -> list[Line]:
+    """The lines about a hand that is over, after its last move."""
     result = hand["result"]
     laid_off = [card for cards in result["layoffs"] for card in cards]
     lines: list[Line] = []

@@ -261,6 +261,51 @@ def print_bench_train(bench: Mapping[str, Any], console: Console) -> None:
     console.print(rate, style="bold", highlight=False, soft_wrap=True)
 
 
+def bench_search_table(bench: Mapping[str, Any]) -> Table:
+    """Returns the table of `experiments.bench_search.bench_search`: strength by budget."""
+    table = Table(
+        title=f"points a hand against {bench['base']}, {bench['rules']}, {bench['deals']:,} deals played twice",
+        title_justify="left",
+        caption="searched: share of decisions; worlds, ms: of one that is; ms of all: of any",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    table.add_column("budget", no_wrap=True)
+    for name in ("points", "95 % interval", "searched", "worlds", "ms", "ms of all"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for entry in bench["entries"]:
+        low, high = entry["ci95"]
+        table.add_row(
+            budget_label(entry),
+            f"{entry['points_per_hand']:+z.2f}",
+            f"{low:+z.2f} to {high:+z.2f}",
+            percent(entry["searched"]),
+            number(entry["worlds"], ",.0f"),
+            number(entry["milliseconds"], ".3g"),
+            number(entry["milliseconds_per_decision"], ".3g"),
+        )
+    return table
+
+
+def budget_label(entry: Mapping[str, Any]) -> str:
+    """Returns what to call a budget of a search."""
+    return f"{entry['budget']:g} ms" if entry["kind"] == "ms" else f"{entry['budget']:,} worlds"
+
+
+def print_bench_search(bench: Mapping[str, Any], console: Console) -> None:
+    """Prints a benchmark of the search: its table, the machine, and the sentence that sums it up."""
+    console.print(bench_search_table(bench), markup=False)
+    _print_machine(bench, console)
+    best = max(bench["entries"], key=lambda entry: entry["points_per_hand"])
+    low, high = best["ci95"]
+    line = (
+        f"the most: {best['agent']} with {best['points_per_hand']:+z.2f} points a hand against {bench['base']} "
+        f"(95 % interval {low:+z.2f} to {high:+z.2f}; it is the best of {len(bench['entries'])}, which flatters)"
+    )
+    console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
+
+
 def ablation_table(result: Mapping[str, Any]) -> Table:
     """Returns the table of `experiments.ablation.ablate`: points a hand by variant, the mean over its seeds."""
     table = Table(
@@ -363,6 +408,61 @@ def plot_bench(bench: Mapping[str, Any], path: str | Path) -> None:
     axes.set_xlabel("decisions a second, observation and mask written")
     axes.tick_params(axis="y", labelsize=8)
     axes.set_title(bench["cpu"], fontsize=8)
+    with replacing(path) as beside:
+        figure.savefig(beside)
+
+
+def check_picture(path: str | Path) -> None:
+    """Says that a file cannot hold a picture before it takes long to find out.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If the name does not end in a format of pictures.
+    """
+    from matplotlib.figure import Figure
+
+    if Path(path).suffix[1:].lower() not in Figure().canvas.get_supported_filetypes():
+        raise ValueError(f"{path} is no name of a picture; expected one that ends in .png, .svg or .pdf")
+
+
+def plot_bench_search(bench: Mapping[str, Any], path: str | Path) -> None:
+    """Draws points a hand by the time of a searched decision, into a picture (png, svg or pdf by its name).
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+        ValueError: If the name does not end in a format of pictures, or nothing was searched.
+        OSError: If the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogFormatter
+
+    entries = [entry for entry in bench["entries"] if entry["milliseconds"] is not None]
+    if not entries:
+        raise ValueError("no decision was searched, so there is nothing to draw; expected more deals")
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for kind, label in (("ms", "so many milliseconds"), ("worlds", "so many worlds for each candidate")):
+        some = sorted((one for one in entries if one["kind"] == kind), key=lambda one: one["milliseconds"])
+        if not some:
+            continue
+        times = [entry["milliseconds"] for entry in some]
+        points = [entry["points_per_hand"] for entry in some]
+        lengths = [
+            [entry["points_per_hand"] - entry["ci95"][0] for entry in some],
+            [entry["ci95"][1] - entry["points_per_hand"] for entry in some],
+        ]
+        axes.errorbar(times, points, yerr=lengths, marker="o", capsize=3, label=label)
+        for entry in some:
+            place = (entry["milliseconds"], entry["points_per_hand"])
+            axes.annotate(f"{entry['worlds']:,.0f}", place, (5, 5), textcoords="offset points", fontsize=8)
+    axes.axhline(0, color="C7", linewidth=0.8)
+    axes.set_xscale("log")
+    for set_labels in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        set_labels(LogFormatter())
+    axes.set_xlabel("milliseconds of a decision that is searched (beside the points: its worlds)")
+    axes.set_ylabel(f"points a hand against {bench['base']}, 95 % intervals")
+    axes.set_title(f"{bench['rules']}, {bench['deals']:,} deals played twice; {bench['cpu']}", fontsize=8)
+    axes.legend(fontsize=8)
     with replacing(path) as beside:
         figure.savefig(beside)
 

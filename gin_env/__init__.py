@@ -42,10 +42,14 @@ else:
         return sorted({*globals(), *__all__})
 
 
-# By name, so that neither environment is imported before it is made. A module that is reloaded is registered once.
-if "gin_env/GinRummy-v0" not in gymnasium.registry:
-    gymnasium.register(
-        id="gin_env/GinRummy-v0",
-        entry_point="gin_env.seat:GinRummyEnv",
-        vector_entry_point="gin_env.vector:GinRummyVectorEnv",
-    )
+# By name, so that no environment is imported before it is made. A module that is reloaded is registered once.
+for _id, _folder, _name in (
+    ("gin_env/GinRummy-v0", "gin_env", "GinRummy"),
+    ("gin_env/Rummy40-v0", "gin_env.rummy40", "Rummy40"),
+):
+    if _id not in gymnasium.registry:
+        gymnasium.register(
+            id=_id,
+            entry_point=f"{_folder}.seat:{_name}Env",
+            vector_entry_point=f"{_folder}.vector:{_name}VectorEnv",
+        )

@@ -59,14 +59,19 @@ def _meld(mask: int) -> str:
     return "[" + _cards(from_mask(int(mask))) + "]"
 
 
-def _loose(mask: int) -> str:
-    """Cards grouped by suit, such as ``♠ A 7   ♦ K``."""
+def by_suit(cards: Iterable[int]) -> str:
+    """Returns cards grouped by suit, such as ``♠ A 7   ♦ K``."""
+    held = sorted(cards)
     groups = []
     for suit, letter in enumerate(SUITS):
-        ranks = [RANKS[card % NUM_RANKS].replace("T", "10") for card in from_mask(mask) if card // NUM_RANKS == suit]
+        ranks = [RANKS[card % NUM_RANKS].replace("T", "10") for card in held if card // NUM_RANKS == suit]
         if ranks:
             groups.append(SUIT_GLYPHS[letter] + " " + " ".join(ranks))
     return "   ".join(groups)
+
+
+def _loose(mask: int) -> str:
+    return by_suit(from_mask(mask))
 
 
 def _hand(hand: int, melds: Iterable[int], laid_off: int = 0) -> str:

@@ -1,7 +1,7 @@
 """Spaces that the environments share: observations, action masks, and actions whose samples are legal."""
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -47,9 +47,14 @@ def observation_space(rules: Rules) -> spaces.Box:
     return spaces.Box(low, high, dtype=np.float32)
 
 
-def mask_space(rules: Rules) -> spaces.Box:
+def state_space(rules: Rules) -> spaces.Box:
+    """Returns the space of the hidden state (`gin_env.view.state`), the same under all rules."""
+    return spaces.Box(0, 1, shape=(3 * NUM_CARDS,), dtype=np.float32)
+
+
+def mask_space(num_actions: int) -> spaces.Box:
     """Returns the space of one action mask: (A,) int8, 1 for each legal action."""
-    return spaces.Box(0, 1, shape=(rules.num_actions,), dtype=np.int8)
+    return spaces.Box(0, 1, shape=(num_actions,), dtype=np.int8)
 
 
 def opening_mask(rules: Rules) -> np.ndarray:
@@ -84,20 +89,26 @@ def as_action(action: Any) -> int:
         raise TypeError(f"action is {action!r}; expected an integer, the id of an action") from None
 
 
-def refuse_waiting(tables: Tables, rows: Iterable[int], actions: np.ndarray) -> None:
+def refuse_waiting(
+    tables: Tables,
+    rows: Iterable[int],
+    actions: np.ndarray,
+    refusal: Callable[[Tables, int, int], Exception] = engine.refusal,
+) -> None:
     """Raises if a player who is to move chose a negative action: the engine would take -1 for waiting.
 
     Args:
         tables: N tables.
         rows: Those at which the player is to move.
         actions: (N,) integers.
+        refusal: The engine's function of this name.
 
     Raises:
         IllegalAction: As the engine does for other actions.
     """
     for row in rows:
         if actions[row] < 0:
-            raise engine.refusal(tables, row, int(actions[row]))
+            raise refusal(tables, row, int(actions[row]))
 
 
 class _LegalSamples:
@@ -135,11 +146,15 @@ class LegalActions(_LegalSamples, spaces.Discrete):
 
     So the usual loop ``env.step(env.action_space.sample())`` plays. A sample with a mask or with probabilities of its
     own is drawn as in any ``Discrete``. Every action id is contained, legal or not.
+
+    Args:
+        opening: (A,) int8, what is legal whatever the deal when an episode starts (`opening_mask`).
+        seed: Of the samples.
     """
 
-    def __init__(self, rules: Rules, seed: int | None = None) -> None:
-        self._start(opening_mask(rules))
-        super().__init__(rules.num_actions, seed=seed)
+    def __init__(self, opening: np.ndarray, seed: int | None = None) -> None:
+        self._start(opening)
+        super().__init__(opening.size, seed=seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
         """Draws one action id; by default a legal one (0 when the episode is over, where none is)."""
@@ -149,11 +164,17 @@ class LegalActions(_LegalSamples, spaces.Discrete):
 
 
 class BatchedLegalActions(_LegalSamples, spaces.MultiDiscrete):
-    """``MultiDiscrete`` over the action table at N tables; its plain ``sample()`` draws legal actions only."""
+    """``MultiDiscrete`` over the action table at N tables; its plain ``sample()`` draws legal actions only.
 
-    def __init__(self, rules: Rules, num_envs: int, seed: int | None = None) -> None:
-        self._start(np.tile(opening_mask(rules), (num_envs, 1)))
-        super().__init__([rules.num_actions] * num_envs, seed=seed)
+    Args:
+        opening: (A,) int8, as for `LegalActions`.
+        num_envs: N.
+        seed: Of the samples.
+    """
+
+    def __init__(self, opening: np.ndarray, num_envs: int, seed: int | None = None) -> None:
+        self._start(np.tile(opening, (num_envs, 1)))
+        super().__init__([opening.size] * num_envs, seed=seed)
 
     def sample(self, mask: Any = None, probability: Any = None) -> np.ndarray:
         """Draws (N,) int64 action ids; by default legal ones (0 where an episode is over)."""

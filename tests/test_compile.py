@@ -1,5 +1,6 @@
 """How kernels are compiled: what their cache depends on, and the machine instructions that they use."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -105,3 +106,12 @@ def test_write_cards(dtype: Any) -> None:
             _write(out, offset, np.uint64(mask))
             bits = [mask >> card & 1 for card in range(52)]
             assert out.tolist() == [7] * offset + bits + [7] * (68 - offset)
+
+
+def test_no_record_outlives_its_array() -> None:
+    """Numba frees an array after its last use, and a record taken from it points into it all the same."""
+    taken = re.compile(r"np\.(?:empty|zeros|ones|full)\([^\n]*_DTYPE\)\[")
+    assert taken.search("    v = np.empty(1, dtype=VIEW_DTYPE)[0]\n")
+    for floor in ("gin_env", "agents", "training", "experiments"):
+        for path in (ROOT / floor).rglob("*.py"):
+            assert not taken.search(path.read_text(encoding="utf-8")), path

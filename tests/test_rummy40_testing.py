@@ -15,6 +15,7 @@ from experiments.cli import main
 from gin_env.rummy40 import Rummy40Rules, as_rules, engine, testing, view
 from gin_env.rummy40.actions import DISCARD, PLACE
 from gin_env.rummy40.engine import IllegalAction
+from gin_env.rummy40.spaces import observation_space
 from gin_env.rummy40.tables import OVER, PLAY, Tables
 from gin_env.rummy40.testing import ConformanceError, Report, check_rules
 from tests.test_rummy40_engine import SETTINGS
@@ -30,6 +31,10 @@ def test_settings_conform(name: str) -> None:
     assert sum(report.phases.values()) == report.decisions
     assert set(report.phases) >= {"draw", "take", "discard", "lay", "add"}
     assert ("take-back" in report.phases) == ("penalty" in name)
+
+
+def test_jokers_of_many_points_conform() -> None:
+    assert check_rules("rummy40:joker_points=1000,opening=0", hands=30, tables=15).hands >= 30
 
 
 @pytest.mark.slow
@@ -179,6 +184,19 @@ def test_views_that_tell_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConformanceError) as caught:
         check_rules("rummy40", hands=50)
     assert caught.value.check in ("views", "hidden cards")
+
+
+def test_observations_out_of_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def narrow(rules: Rummy40Rules) -> Any:
+        space = observation_space(rules)
+        space.high[-scalars:] = 0.99
+        return space
+
+    scalars = len(view.scalars(2))
+    monkeypatch.setattr(testing, "observation_space", narrow)
+    with pytest.raises(ConformanceError, match=r"number \d+ of seat \d is 1.0; expected 0.0 to 0.99") as caught:
+        check_rules("rummy40", hands=50)
+    assert caught.value.check == "observation space"
 
 
 def test_a_check_comes_again() -> None:

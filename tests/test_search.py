@@ -113,7 +113,12 @@ def test_candidates() -> None:
         views, masks = observe(tables), engine.legal(tables)
         chosen = agents.make("random").act(views, masks, keys(tables.size))
         for row, v in enumerate(views):
-            listed = out[: list_candidates(v, masks[row], chosen[row], out)].tolist()
+            throws = out[: list_candidates(v, masks[row], chosen[row], True, out)].tolist()
+            listed = out[: list_candidates(v, masks[row], chosen[row], False, out)].tolist()
+            if v["phase"] == THROW and chosen[row] < KNOCK:
+                assert throws == [action for action in listed if action < KNOCK]
+            else:
+                assert throws == [chosen[row]]
             legal = np.flatnonzero(masks[row]).tolist()
             assert listed[0] == chosen[row]
             assert len(set(listed)) == len(listed)
@@ -233,6 +238,14 @@ def test_name() -> None:
     assert (agent.worlds, agent.evidence, agent.ms, agent.base.name) == (30, 1.5, 0, "greedy:knock=3")
     assert agents.make("search:greedy").name == "search:greedy"
     assert agents.make("search:greedy").ms == 50
+    for spec, evidence, throws in (
+        ("search:greedy", 1, False),
+        ("search:best", 2, True),
+        ("search:throws=0,evidence=3:best", 3, False),
+        ("search:throws=1:greedy", 1, True),
+    ):
+        agent = agents.make(spec)
+        assert (agent.evidence, agent.throws) == (evidence, throws)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +260,7 @@ def test_name() -> None:
         ("search:worlds=1:greedy", "worlds is 1; expected a whole number, 2 or more"),
         ("search:worlds=2.5:greedy", "worlds is 2.5; expected a whole number"),
         ("search:evidence=-1:greedy", "evidence is -1; expected 0 or more"),
-        ("search:speed=9:greedy", "unknown option 'speed'; expected ms, worlds or evidence"),
+        ("search:speed=9:greedy", "unknown option 'speed'; expected ms, worlds, evidence or throws"),
         ("search:ms=x:greedy", "'ms=x' is not of the form"),
         ("search:search:greedy", "'search:greedy' cannot be searched from"),
     ],

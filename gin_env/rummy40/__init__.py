@@ -15,6 +15,7 @@ __all__ = [
     "PRESETS",
     "IllegalAction",
     "Rummy40Rules",
+    "aec",
     "as_rules",
     "engine",
     "load_rules",
@@ -24,14 +25,14 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from gin_env.rummy40 import engine, tables, view
+    from gin_env.rummy40 import aec, engine, tables, view
     from gin_env.rummy40.engine import IllegalAction
 else:
     # What needs numba is loaded when it is first asked for, as in `gin_env`.
     def __getattr__(name: str) -> object:
         if name == "IllegalAction":
             return importlib.import_module("gin_env.rummy40.engine").IllegalAction
-        if name in ("engine", "tables", "view"):
+        if name in ("aec", "engine", "tables", "view"):
             return importlib.import_module(f"gin_env.rummy40.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -41,6 +41,7 @@ from gin_env.rummy40.engine import EPISODE_ENDED, GOING_ON, HAND_ENDED, NO_ACTIO
 from gin_env.rummy40.melds import in_melds, in_pairs
 from gin_env.rummy40.record import RecordError, table_record
 from gin_env.rummy40.rules import CODES, MAX_SEATS, Rummy40Rules, as_rules
+from gin_env.rummy40.spaces import observation_space
 from gin_env.rummy40.tables import (
     DRAW_ANY,
     ENDINGS,
@@ -444,6 +445,7 @@ class _Run:
         self.rules, self.match, self.seed, self.reproduce = rules, match, seed, reproduce
         self.tables = engine.new_tables(rules, size, seed=seed, match=match)
         self.rng = np.random.default_rng([seed, match])
+        self.space = observation_space(rules)
         self.masks = np.empty((size, rules.num_actions), dtype=np.int8)
         self.seen = np.zeros(size, dtype=np.uint64)
         self.actions = np.empty(size, dtype=np.int64)
@@ -529,7 +531,10 @@ class _Run:
         if rows.size:
             self.check_ends(rows, scores)
             if sampled:
-                self.check_record(int(self.rng.choice(rows)))
+                row = int(self.rng.choice(rows))
+                self.check_record(row)
+                for seat in range(self.rules.seats):
+                    self.check_bounds(view.look(tables.take([row]), seat)[0], seat, tables, row)
             engine.deal(tables, rows)
 
     def check_positions(self, tables: Tables, masks: np.ndarray, full: bool) -> None:
@@ -564,7 +569,8 @@ class _Run:
         must(kept, "the hands of the result are not those held")
 
         bits = t["hands"][:, :seats, :, None] >> _CARDS & _U1
-        left = (bits.astype(np.int64) * _POINTS).sum(axis=(2, 3)) + rules.joker_points * t["jokers"][:, :seats]
+        jokers = rules.joker_points * t["jokers"][:, :seats].astype(np.int64)
+        left = (bits.astype(np.int64) * _POINTS).sum(axis=(2, 3)) + jokers
         penalties = np.where(ending[:, None] == TRUNCATED, 0, left + t["booked"][:, :seats])
         must((t["penalties"][:, :seats] == penalties).all(axis=1), "the penalties are not what is in hand and booked")
         others = (penalties.sum(axis=1, keepdims=True) - penalties) / (seats - 1)
@@ -596,12 +602,20 @@ class _Run:
                 self.fail("views", f"the mask shown to seat {seat} is not what is legal for it", tables, row)
             if not (view.encode(seen) == looked[0]).all():
                 self.fail("views", "look and observe show a seat two things", tables, row)
+            self.check_bounds(looked[0], seat, tables, row)
             shuffled = shuffle_hidden(one, seat, self.rng)
             again = view.look(shuffled, seat)
             if _observe(shuffled, seat).tobytes() != seen.tobytes():
                 self.fail("hidden cards", f"seat {seat} can tell from its view what it cannot see", tables, row)
             if any((mine != theirs).any() for mine, theirs in zip(looked, again, strict=True)):
                 self.fail("hidden cards", f"seat {seat} can tell from what it observes what it cannot see", tables, row)
+
+    def check_bounds(self, observation: np.ndarray, seat: int, tables: Tables, row: int) -> None:
+        """What a seat observes, (1, D), is in the space of observations that the environments announce."""
+        low, high = self.space.low, self.space.high
+        for place in np.flatnonzero((observation[0] < low) | (observation[0] > high))[:1]:
+            told = f"number {place} of seat {seat} is {observation[0, place]}"
+            self.fail("observation space", f"{told}; expected {low[place]} to {high[place]}", tables, row)
 
     def check_acceptance(self, tables: Tables, row: int) -> None:
         """The mask is what is accepted, each such move leaves another one, and a refusal changes nothing."""

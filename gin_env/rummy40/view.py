@@ -411,11 +411,12 @@ def encode(view: View, out: np.ndarray | None = None) -> np.ndarray:
 
 @kernel
 def _look(t, seats, observations, masks):
-    # Made here: from Python an array of records takes longer than ten looks.
-    row = np.empty(1, dtype=VIEW_DTYPE)
+    # Made here: from Python an array of records takes longer than ten looks. A record does not keep its array in
+    # memory, so the array itself is used in every pass.
+    views = np.empty(1, dtype=VIEW_DTYPE)
     found = np.empty(NUM_MELDS, dtype=np.int64)
     for i in range(t.size):
-        v = row[0]  # in the loop: a record does not keep its array alive
+        v = views[0]
         seat = np.int64(seats[i]) if seats.size else np.int64(t[i].mover)
         observe_row(t[i], seat, v)
         encode_row(v, borrow_row(observations, i))

@@ -5,10 +5,10 @@ A bundle is a folder:
     =================== ==============================================================================
     file                what it holds
     =================== ==============================================================================
-    policy.onnx         inputs observation (N, D) float32 and mask (N, 108) int8; outputs logits
-                        (N, 108), about -30,000 where masked, and value (N,); any N
+    policy.onnx         inputs observation (N, D) float32 and mask (N, A) int8; outputs logits
+                        (N, A), about -30,000 where masked, and value (N,); any N
     policy.safetensors  the same weights by name
-    config.json         rules and their fingerprint, observation and action schema, network
+    config.json         game, rules and their fingerprint, observation and action schema, network
     provenance.json     how it was trained: config, seed, steps, versions
     eval.json           how it fared, and the command that says so
     golden.npz          rows with known answers; every load plays them
@@ -25,10 +25,8 @@ from typing import Any
 import numpy as np
 
 from agents.base import gumbel, register
-from agents.laying import lay, policy
-from gin_env.actions import NUM_ACTIONS, action_name
-from gin_env.rules import Rules
-from gin_env.view import OBSERVATION_SIZE, View, encode, schema
+from agents.games import GIN, Game, find_game
+from gin_env.view import View
 
 FORMAT = 1
 POLICY, WEIGHTS, CONFIG, PROVENANCE, EVAL, GOLDEN, CARD, SUMS = (
@@ -45,17 +43,24 @@ FILES = (POLICY, WEIGHTS, CONFIG, PROVENANCE, EVAL, GOLDEN, CARD, SUMS)
 ACTIONS_VERSION = 1
 # Largest difference between a logit here and on the machine that exported it.
 TOLERANCE = 1e-3
-# Rules that decide what happens between hands, or who lays the melds (see `agents.laying`): not what a policy learns.
-FREE_RULES = ("first_dealer", "next_dealer", "target", "manual", "knocker_melds", "layoffs", "defender_melds")
 
 
 class BundleError(ValueError):
     """A bundle that is missing, damaged, or made for something else. The message names what and both sides."""
 
 
-def action_schema() -> dict[str, Any]:
-    """The action table and its version, as bundles carry them."""
-    return {"version": ACTIONS_VERSION, "names": [action_name(action) for action in range(NUM_ACTIONS)]}
+def action_schema(game: Game = GIN, rules: Any = None) -> dict[str, Any]:
+    """The action table and its version, as bundles carry them; of gin it is the same under all rules."""
+    return {"version": ACTIONS_VERSION, "names": game.action_names(rules)}
+
+
+def game_in(config: dict[str, Any]) -> Game:
+    """The game of a bundle's config. One from before there was a second game does not say: it is gin.
+
+    Raises:
+        ValueError: If there is no such game.
+    """
+    return find_game(config.get("game", "gin"))
 
 
 def checksums(folder: Path) -> str:
@@ -76,10 +81,11 @@ def read_config(folder: Path) -> dict[str, Any]:
     _verify_sums(folder)
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        found, rules = int(config["format"]), Rules.from_dict(config["rules"])
+        found, game = int(config["format"]), game_in(config)
+        rules = game.rules_of(config["rules"])
         sides = (
-            ("observation schema", config["observation"], schema()),
-            ("action schema", config["actions"], action_schema()),
+            ("observation schema", config["observation"], game.schema(rules)),
+            ("action schema", config["actions"], action_schema(game, rules)),
             ("rules fingerprint", config["rules_fingerprint"], rules.fingerprint),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -137,6 +143,7 @@ class BundleAgent:
         any_rules: Whether it may play rules that it was not trained for (any number but 0).
 
     Attributes:
+        game: The name of the game it plays.
         rules: The rules it was trained for.
         version: Says which bundle it is: a hash of its files.
 
@@ -158,7 +165,9 @@ class BundleAgent:
         self.version = "bundle " + hashlib.sha256((folder / SUMS).read_bytes()).hexdigest()[:12]
         self.sample = bool(sample)
         self.any_rules = bool(any_rules)
-        self.rules = Rules.from_dict(config["rules"])
+        self.plays = game_in(config)
+        self.game = self.plays.name
+        self.rules = self.plays.rules_of(config["rules"])
         self._record = self.rules.record()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -193,7 +202,7 @@ class BundleAgent:
             )
 
     def evaluate(self, observation: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Logits (N, 108) and values (N,) of observations (N, D) float32 and masks (N, 108) int8."""
+        """Logits (N, A) and values (N,) of observations (N, D) float32 and masks (N, A) int8."""
         logits, value = self._session.run(None, {"observation": observation, "mask": mask})
         return logits, value
 
@@ -206,7 +215,7 @@ class BundleAgent:
         logits = self._logits(view, mask)
         if self.sample:
             logits = logits + gumbel(rng, logits.shape[1])
-        return lay(view, logits.argmax(axis=1))
+        return self.plays.finish(view, logits.argmax(axis=1))
 
     def probabilities(self, view: View, mask: np.ndarray) -> np.ndarray:
         """See `agents.base.Agent`.
@@ -214,16 +223,15 @@ class BundleAgent:
         Raises:
             BundleError: As for `act`.
         """
-        return policy(self._logits(view, mask), view, mask, self.sample)
+        return self.plays.policy(self._logits(view, mask), view, mask, self.sample)
 
     def _logits(self, view: View, mask: np.ndarray) -> np.ndarray:
         self._check_rules(view)
-        # What manual rules add is left to `agents.laying`.
-        observation = np.ascontiguousarray(encode(view)[:, :OBSERVATION_SIZE])
-        return self.evaluate(observation, np.ascontiguousarray(mask[:, :NUM_ACTIONS], dtype=np.int8))[0]
+        seen, legal = self.plays.network_inputs(view, mask)
+        return self.evaluate(np.ascontiguousarray(seen), np.ascontiguousarray(legal, dtype=np.int8))[0]
 
     def _check_rules(self, view: View) -> None:
-        difference = "" if self.any_rules else other_rules(self._record[0], view)
+        difference = "" if self.any_rules else other_rules(self._record[0], view, self.plays.free_rules)
         if difference:
             raise BundleError(
                 f"bundle {self.name} was trained for rules {self.rules.name!r} with {difference}; with the option "
@@ -231,12 +239,13 @@ class BundleAgent:
             )
 
 
-def other_rules(record: np.void, view: View) -> str:
-    """Says where a table's rules differ from those that a policy was trained for, apart from `FREE_RULES`.
+def other_rules(record: np.void, view: View, free: tuple[str, ...] = GIN.free_rules) -> str:
+    """Says where a table's rules differ from those that a policy was trained for, apart from some fields.
 
     Args:
-        record: A row of `gin_env.rules.RULES_DTYPE`, of the policy.
+        record: A row of the game's ``RULES_DTYPE``, of the policy.
         view: (N,) of tables that all play the same rules.
+        free: Fields that may differ (`agents.games.Game.free_rules`).
 
     Returns:
         The first difference, for the end of a sentence; "" if there is none.
@@ -245,7 +254,7 @@ def other_rules(record: np.void, view: View) -> str:
         return ""
     ours = view["rules"][0]
     for field in record.dtype.names or ():
-        if field not in FREE_RULES and record[field] != ours[field]:
+        if field not in free and record[field] != ours[field]:
             return f"{field}={record[field]}, and this table plays {field}={ours[field]}"
     return ""
 

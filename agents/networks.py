@@ -2,7 +2,7 @@
 
 A network maps observations (`gin_env.view`) and masks to logits over the 108 actions and a value. What a `SuitNet`
 plays at step 0 is arithmetic: throw what leaves the least deadwood, take what saves deadwood, wait for gin until the
-last turn. It learns the rest. A `FlatNet` starts from noise.
+last turn. It learns the rest. A `FlatNet` starts from noise. A `MeldNet` plays Rummy40, whose actions are 1311 or 1987.
 """
 
 import inspect
@@ -14,7 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE
-from gin_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
+from gin_env.cards import CARD_POINTS, NUM_CARDS, NUM_RANKS, NUM_SUITS
+from gin_env.rummy40 import actions as rummy40
+from gin_env.rummy40 import view as rummy40_view
+from gin_env.rummy40.cards import JOKER
 from gin_env.view import NUM_PLANES, NUM_SCALARS, OBSERVATION_SIZE, PLANE, SCALAR
 
 # Stands for "never" in a softmax. Finite, so that 0 times it is 0 and not NaN, and inside the range of float16.
@@ -49,6 +52,9 @@ class SuitTrunk(nn.Module):
         layers: Mixing layers after the first.
     """
 
+    cards: int
+    offset: Tensor
+
     def __init__(self, planes: int, scalars: int, width: int, layers: int) -> None:
         super().__init__()
         self.suit_in = nn.Linear(planes * NUM_RANKS, width)
@@ -65,6 +71,76 @@ class SuitTrunk(nn.Module):
         for own, mean in zip(self.own, self.mean, strict=True):
             x = torch.relu(own(x) + mean(x.mean(dim=1)).unsqueeze(1))
         return x
+
+    def add_windows(self, planes: int, width: int, cards: int, card_layers: int) -> None:
+        """Adds what `around` needs: see `SuitNet` for the arguments."""
+        self.cards = cards
+        self.windows = nn.ParameterList(
+            window_weights(inputs, cards) for inputs in (2 * planes, *[cards] * card_layers)
+        )
+        self.from_suit = nn.Linear(width, cards)
+        self.across = nn.ModuleList(nn.Linear(cards, cards) for _ in range(card_layers))
+        ranks = torch.arange(NUM_RANKS)
+        offset = ranks[:, None] - ranks[None, :] + WINDOW // 2
+        # Outside the window stands a weight of zero, put in at the end.
+        offset = torch.where((offset < 0) | (offset >= WINDOW), WINDOW, offset)
+        self.register_buffer("offset", offset, persistent=False)
+
+    def grown(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Returns the weights of a network whose card head is smaller in a form that fits this one.
+
+        This network then computes the same: a new layer adds nothing, and nothing reads a new channel yet. What is new
+        still learns from the first step on.
+
+        Args:
+            weights: The weights of such a network with fewer ``cards`` or ``card_layers``, the same otherwise, by name.
+        """
+        fitting = dict(weights)
+        for name, own in self.state_dict().items():
+            head, _, rest = name.partition(".")
+            old = weights.get(name)
+            if old is None and head in ("windows", "across"):
+                fitting[name] = torch.zeros_like(own)
+            larger = old is not None and any(a > b for a, b in zip(own.shape, old.shape, strict=True))
+            if old is None or head not in _CARD_HEAD or not larger:
+                continue
+            # Inputs, whatever they are summed over, and outputs.
+            if head == "windows":
+                new, old = (tensor.unflatten(0, (-1, WINDOW)).movedim(2, 0) for tensor in (own, old))
+            elif head in ("held_plain", "held_value") and rest == "weight":
+                new, old = (tensor.unflatten(1, (2, -1)).movedim(2, 1) for tensor in (own, old))
+            else:
+                new = own
+            new = new.clone()
+            if new.ndim > 1:
+                new[: old.shape[0], old.shape[1] :] = 0
+                new[: old.shape[0], : old.shape[1]] = old
+            else:
+                new[: old.shape[0]] = old
+            if head == "windows":
+                new = new.movedim(0, 2)
+            elif new.ndim == 3:
+                new = new.movedim(1, 2)
+            fitting[name] = new.reshape(own.shape)
+        return fitting
+
+    def around(self, suits: Tensor, x: Tensor) -> Tensor:
+        """What stands around each card: (N, 4, 13, cards)."""
+        both = torch.cat([suits, suits.mean(dim=1, keepdim=True).expand_as(suits)], dim=2)
+        h = torch.relu(self._slide(both, self.windows[0]) + self.from_suit(x).unsqueeze(2))
+        for window, across in zip(list(self.windows)[1:], self.across, strict=True):
+            near = self._slide(h.transpose(2, 3).flatten(2), window)
+            h = torch.relu(h + near + across(h.mean(dim=1)).unsqueeze(1))
+        return h
+
+    def _slide(self, rows: Tensor, window: Tensor) -> Tensor:
+        """A convolution along the ranks, (N, 4, inputs * 13) to (N, 4, 13, cards).
+
+        It is done as a product with a matrix that repeats the weights: on so few channels that is much faster.
+        """
+        kernel = nn.functional.pad(window.reshape(-1, WINDOW, self.cards), (0, 0, 0, 1))
+        dense = kernel[:, self.offset].flatten(2).flatten(0, 1)  # (inputs x ranks in, ranks out x channels)
+        return (rows @ dense).reshape(-1, NUM_SUITS, NUM_RANKS, self.cards)
 
 
 def start_small(head: nn.Module) -> None:
@@ -123,24 +199,14 @@ class SuitNet(SuitTrunk):
         start_small(self.card_out)
         start_small(self.plain_out)
         self.cards = cards
-        self.offset: Tensor
         if cards:
-            self.windows = nn.ParameterList(
-                window_weights(inputs, cards) for inputs in (2 * NUM_PLANES, *[cards] * card_layers)
-            )
-            self.from_suit = nn.Linear(width, cards)
-            self.across = nn.ModuleList(nn.Linear(cards, cards) for _ in range(card_layers))
+            self.add_windows(NUM_PLANES, width, cards, card_layers)
             self.window_out = nn.Linear(cards, 2)
             # What the cards in hand and the upcard say together.
             self.held_plain = nn.Linear(2 * cards, 4)
             self.held_value = nn.Linear(2 * cards, width)
             for head in (self.window_out, self.held_plain, self.held_value):
                 start_small(head)
-            ranks = torch.arange(NUM_RANKS)
-            offset = ranks[:, None] - ranks[None, :] + WINDOW // 2
-            # Outside the window stands a weight of zero, put in at the end.
-            offset = torch.where((offset < 0) | (offset >= WINDOW), WINDOW, offset)
-            self.register_buffer("offset", offset, persistent=False)
         if hand:
             self.hand_out = nn.Linear(width, NUM_RANKS)
             start_small(self.hand_out)
@@ -177,7 +243,7 @@ class SuitNet(SuitTrunk):
 
         cards, plain, value = self.card_out(x), self.plain_out(pooled), self.value_out[0](pooled)
         if self.cards:
-            around = self._around(suits, x)
+            around = self.around(suits, x)
             cards = cards + self.window_out(around).transpose(2, 3).flatten(2)
             planes = (PLANE["hand"], PLANE["upcard"])
             held = torch.stack([observation[:, at : at + NUM_CARDS] for at in planes], dim=1)
@@ -209,62 +275,6 @@ class SuitNet(SuitTrunk):
             share = ((10 - known) / unseen.clamp(min=1)).clamp(0.01, 0.99)
             hand = self.hand_out(x).flatten(1) + torch.logit(share)
         return masked_logits(logits, mask), value, hand
-
-    def grown(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Returns the weights of a network whose card head is smaller in a form that fits this one.
-
-        This network then computes the same: a new layer adds nothing, and nothing reads a new channel yet. What is new
-        still learns from the first step on.
-
-        Args:
-            weights: The weights of a `SuitNet` with fewer ``cards`` or ``card_layers``, the same otherwise, by name.
-        """
-        fitting = dict(weights)
-        for name, own in self.state_dict().items():
-            head, _, rest = name.partition(".")
-            old = weights.get(name)
-            if old is None and head in ("windows", "across"):
-                fitting[name] = torch.zeros_like(own)
-            larger = old is not None and any(a > b for a, b in zip(own.shape, old.shape, strict=True))
-            if old is None or head not in _CARD_HEAD or not larger:
-                continue
-            # Inputs, whatever they are summed over, and outputs.
-            if head == "windows":
-                new, old = (tensor.unflatten(0, (-1, WINDOW)).movedim(2, 0) for tensor in (own, old))
-            elif head in ("held_plain", "held_value") and rest == "weight":
-                new, old = (tensor.unflatten(1, (2, -1)).movedim(2, 1) for tensor in (own, old))
-            else:
-                new = own
-            new = new.clone()
-            if new.ndim > 1:
-                new[: old.shape[0], old.shape[1] :] = 0
-                new[: old.shape[0], : old.shape[1]] = old
-            else:
-                new[: old.shape[0]] = old
-            if head == "windows":
-                new = new.movedim(0, 2)
-            elif new.ndim == 3:
-                new = new.movedim(1, 2)
-            fitting[name] = new.reshape(own.shape)
-        return fitting
-
-    def _around(self, suits: Tensor, x: Tensor) -> Tensor:
-        """What stands around each card: (N, 4, 13, cards)."""
-        both = torch.cat([suits, suits.mean(dim=1, keepdim=True).expand_as(suits)], dim=2)
-        h = torch.relu(self._slide(both, self.windows[0]) + self.from_suit(x).unsqueeze(2))
-        for window, across in zip(list(self.windows)[1:], self.across, strict=True):
-            near = self._slide(h.transpose(2, 3).flatten(2), window)
-            h = torch.relu(h + near + across(h.mean(dim=1)).unsqueeze(1))
-        return h
-
-    def _slide(self, rows: Tensor, window: Tensor) -> Tensor:
-        """A convolution along the ranks, (N, 4, inputs * 13) to (N, 4, 13, cards).
-
-        It is done as a product with a matrix that repeats the weights: on so few channels that is much faster.
-        """
-        kernel = nn.functional.pad(window.reshape(-1, WINDOW, self.cards), (0, 0, 0, 1))
-        dense = kernel[:, self.offset].flatten(2).flatten(0, 1)  # (inputs x ranks in, ranks out x channels)
-        return (rows @ dense).reshape(-1, NUM_SUITS, NUM_RANKS, self.cards)
 
 
 def window_weights(inputs: int, outputs: int) -> nn.Parameter:
@@ -337,37 +347,187 @@ class FlatNet(nn.Module):
         return *self(observation, mask), None
 
 
-Network = SuitNet | FlatNet
+class MeldNet(SuitTrunk):
+    """A network for Rummy40, built as `SuitNet` is and the same under all permutations of the suits.
 
-NETWORKS: dict[str, type[SuitNet] | type[FlatNet]] = {"suits": SuitNet, "mlp": FlatNet}
+    A suit's token emits the logits of its 13 discards and of each kind of addition and theft of its 13 cards. A meld's
+    logit is a sum over its cards, of scores that the tokens give to each card in a set and in a run, and one for a
+    joker. Drawing, taking, taking back and throwing a joker read the mean of the tokens.
+
+    It begins as arithmetic: lay and add whatever is possible, take what makes a meld, throw points that are in no meld.
+
+    Args:
+        seats: Players, 2 or 4.
+        packs: Packs of cards, 1 or 2.
+        width: Units of each layer.
+        layers: Mixing layers after the first.
+        cards: Channels of a head that looks at the seven ranks around each card, as `SuitNet` has it; 0 leaves it out.
+        card_layers: Further layers of that head.
+        skip: Whether logits begin as arithmetic; without it they begin as noise, to compare with.
+    """
+
+    meld_cards: Tensor
+    points: Tensor
+
+    def __init__(
+        self,
+        seats: int = 2,
+        packs: int = 1,
+        width: int = 64,
+        layers: int = 2,
+        cards: int = 0,
+        card_layers: int = 1,
+        skip: bool = True,
+    ) -> None:
+        names = [name for name, _ in rummy40_view.planes(seats)]
+        self.plane = {name: place * NUM_CARDS for place, name in enumerate(names)}
+        super().__init__(len(names), len(rummy40_view.scalars(seats)), width, layers)
+        self.settings: dict[str, Any] = {
+            "seats": seats,
+            "packs": packs,
+            "width": width,
+            "layers": layers,
+            "cards": cards,
+            "card_layers": card_layers,
+            "skip": skip,
+        }
+        self.skip = skip
+        self.num_planes = len(names)
+        self.blocks = len(rummy40.BLOCKS) if packs > 1 else rummy40.NUM_PLACES
+        # Of each card: its discard, its scores in a set and in a run, its places on the table.
+        self.card_outputs = 3 + self.blocks
+        self.card_out = nn.Linear(width, self.card_outputs * NUM_RANKS)
+        # Draw, take, take back, throw a joker; a joker in a set and in a run.
+        self.plain_out = nn.Linear(width, 6)
+        start_small(self.card_out)
+        start_small(self.plain_out)
+        self.cards = cards
+        if cards:
+            self.add_windows(self.num_planes, width, cards, card_layers)
+            self.window_out = nn.Linear(cards, self.card_outputs)
+            # What the cards in hand and the upcard say together.
+            self.held_plain = nn.Linear(2 * cards, 6)
+            self.held_value = nn.Linear(2 * cards, width)
+            for head in (self.window_out, self.held_plain, self.held_value):
+                start_small(head)
+        # (106, 787): the cards of each set, those of each run, and its joker.
+        melds = torch.zeros(2 * NUM_CARDS + 2, rummy40.NUM_MELDS)
+        for number, meld in enumerate(rummy40.MELDS):
+            run = int(number >= rummy40.FIRST_RUN)
+            for card in meld.cards:
+                melds[2 * NUM_CARDS + run if card == JOKER else run * NUM_CARDS + card, number] = 1
+        self.register_buffer("meld_cards", melds, persistent=False)
+        self.register_buffer("points", torch.tensor(CARD_POINTS.astype("float32")) / 10, persistent=False)
+        # Logits for ten points thrown, for throwing what is in a meld or half of one, for laying, each card laid, a
+        # card added, a joker stolen, and for taking. Learned.
+        start = [2.0, -8.0, -1.0, 2.0, 1.0, 4.0, 2.0, 4.0]
+        self.arithmetic = nn.Parameter(torch.tensor(start))
+
+    def forward(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Computes the policy and the value.
+
+        Args:
+            observation: (N, D) float32 (`gin_env.rummy40.view.OBSERVATION_SIZE`).
+            mask: (N, A) int8 or bool, 1 for legal actions; A is 1311, or 1987 with two packs. A row without any gives
+                `MASKED` everywhere.
+
+        Returns:
+            Logits (N, A), `MASKED` where illegal, and values (N,), in the trainer's units of points.
+        """
+        end = self.num_planes * NUM_CARDS
+        scalars = observation[:, end:]
+        suits = by_suit(observation[:, :end])
+        x = self.tokens(suits, scalars)
+        pooled = x.mean(dim=1)
+
+        cards, plain, value = self.card_out(x), self.plain_out(pooled), self.value_out[0](pooled)
+        cards = cards.reshape(-1, NUM_SUITS, self.card_outputs, NUM_RANKS)
+        if self.cards:
+            around = self.around(suits, x)
+            cards = cards + self.window_out(around).transpose(2, 3)
+            held = torch.stack([self._plane(observation, name) for name in ("hand", "upcard")], dim=1)
+            summary = (held @ around.flatten(1, 2)).flatten(1)
+            plain = plain + self.held_plain(summary)
+            value = value + self.held_value(summary)
+        value = self.value_out[2](torch.relu(value)).squeeze(1)
+        cards = cards.transpose(1, 2)  # (N, outputs, 4, 13)
+        discards, scores, places = cards[:, 0].flatten(1), cards[:, 1:3].flatten(1), cards[:, 3:].flatten(1)
+        draw, take, back, joker = (plain[:, k : k + 1] for k in range(4))
+        lays = torch.cat([scores, plain[:, 4:6]], dim=1) @ self.meld_cards
+        if self.skip:
+            scale, melded, paired, lay, longer, add, steal, takes = self.arithmetic
+            discards = (
+                discards
+                + scale * self.points
+                + melded * self._plane(observation, "melds")
+                + paired * self._plane(observation, "pairs")
+            )
+            lays = lays + lay + longer * self.meld_cards.sum(dim=0)
+            kinds = torch.stack([add] * rummy40.STEAL_SET + [steal] * (rummy40.NUM_PLACES - rummy40.STEAL_SET))
+            kinds = torch.stack([kinds[place] for place, _ in rummy40.BLOCKS[: self.blocks]])
+            places = places + kinds.repeat_interleave(NUM_CARDS)
+            joker = joker + melded
+            take = take + takes * (self._upcard_melds(observation) - 0.5)
+        logits = torch.cat([draw, take, back, discards, joker, lays, places], dim=1)
+        return masked_logits(logits, mask), value
+
+    def outputs(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Computes what `forward` does; it has no guess at hands."""
+        return *self(observation, mask), None
+
+    def _plane(self, observation: Tensor, name: str) -> Tensor:
+        at = self.plane[name]
+        return observation[:, at : at + NUM_CARDS]
+
+    def _upcard_melds(self, observation: Tensor) -> Tensor:
+        """1 where the upcard makes a meld with two cards in hand or may be added to one on the table: (N, 1)."""
+        hand = self._plane(observation, "hand").clamp(max=1).reshape(-1, NUM_SUITS, NUM_RANKS)
+        upcard = self._plane(observation, "upcard")
+        padded = nn.functional.pad(hand, (2, 2))
+        below2, below, above, above2 = (padded[:, :, k : k + NUM_RANKS] for k in (0, 1, 3, 4))
+        run = below2 * below + below * above + above * above2
+        # Cards of the rank in other suits: its own copy makes no set.
+        others = hand.sum(dim=1, keepdim=True) - hand
+        made = (run + (others - 1).clamp(min=0)).flatten(1) + self._plane(observation, "takes")
+        return (made.clamp(max=1) * upcard).sum(dim=1, keepdim=True)
 
 
-def network_settings(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+Network = SuitNet | FlatNet | MeldNet
+NetworkType = type[SuitNet] | type[FlatNet] | type[MeldNet]
+
+NETWORKS: dict[str, NetworkType] = {"suits": SuitNet, "mlp": FlatNet}  # of gin
+GAME_NETWORKS: dict[str, dict[str, NetworkType]] = {"gin": NETWORKS, "rummy40": {"suits": MeldNet}}
+
+
+def network_settings(name: str, options: Mapping[str, Any], game: str = "gin") -> dict[str, Any]:
     """Returns those of the options that the network of this name has.
 
     Raises:
         ValueError: If there is no such network.
     """
-    known = inspect.signature(_network(name)).parameters
+    known = inspect.signature(_network(name, game)).parameters
     return {option: value for option, value in options.items() if option in known}
 
 
-def build_network(name: str, settings: Mapping[str, Any]) -> Network:
-    """Returns a new network.
+def build_network(name: str, settings: Mapping[str, Any], game: str = "gin") -> Network:
+    """Returns a new network of a game.
 
     Raises:
         ValueError: If there is no such network or a setting does not fit it.
     """
     try:
-        return _network(name)(**settings)
+        return _network(name, game)(**settings)
     except TypeError as error:
         raise ValueError(f"network {name!r}: {error}") from None
 
 
-def _network(name: str) -> type[SuitNet] | type[FlatNet]:
-    if name not in NETWORKS:
-        raise ValueError(f"{name!r} is no network; expected one of {', '.join(NETWORKS)}")
-    return NETWORKS[name]
+def _network(name: str, game: str) -> NetworkType:
+    networks = GAME_NETWORKS[game]
+    if name not in networks:
+        raise ValueError(
+            f"{name!r} is no network{'' if game == 'gin' else f' of {game}'}; expected one of {', '.join(networks)}"
+        )
+    return networks[name]
 
 
 def count_parameters(network: nn.Module) -> int:
@@ -382,6 +542,7 @@ __all__ = [
     "OBSERVATION_SIZE",
     "Critic",
     "FlatNet",
+    "MeldNet",
     "Network",
     "SuitNet",
     "build_network",

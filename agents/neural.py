@@ -10,11 +10,9 @@ import torch
 
 from agents.base import CHECKPOINT, gumbel
 from agents.bundle import other_rules
-from agents.laying import lay, policy
+from agents.games import GIN, Game, find_game
 from agents.networks import Network, build_network
-from gin_env.actions import NUM_ACTIONS
-from gin_env.rules import Rules
-from gin_env.view import OBSERVATION_SIZE, View, encode
+from gin_env.view import View
 
 FORMAT = 1  # of checkpoints
 
@@ -27,16 +25,19 @@ class NeuralAgent:
         name: What results call it.
         sample: Whether to draw from the policy instead of taking its likeliest action.
         device: Where the network runs.
+        game: The game it plays.
     """
 
-    def __init__(self, network: Network, name: str = "network", sample: bool = False, device: str = "cpu") -> None:
-        self.network, self.name, self.sample, self.device = network, name, sample, device
+    def __init__(
+        self, network: Network, name: str = "network", sample: bool = False, device: str = "cpu", game: Game = GIN
+    ) -> None:
+        self.network, self.name, self.sample, self.device, self.plays = network, name, sample, device, game
+        self.game = game.name
 
     def _logits(self, view: View, mask: np.ndarray) -> np.ndarray:
-        # What manual rules add is left to `agents.laying`.
-        observation = torch.from_numpy(encode(view)[:, :OBSERVATION_SIZE]).to(self.device)
+        seen, legal = self.plays.network_inputs(view, mask)
         with torch.inference_mode():
-            logits, _ = self.network(observation, torch.from_numpy(mask[:, :NUM_ACTIONS]).to(self.device))
+            logits, _ = self.network(torch.from_numpy(seen).to(self.device), torch.from_numpy(legal).to(self.device))
         return logits.cpu().numpy()
 
     def act(self, view: View, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
@@ -44,11 +45,11 @@ class NeuralAgent:
         scores = self._logits(view, mask)
         if self.sample:
             scores = scores + gumbel(rng, scores.shape[1])
-        return lay(view, scores.argmax(axis=1))
+        return self.plays.finish(view, scores.argmax(axis=1))
 
     def probabilities(self, view: View, mask: np.ndarray) -> np.ndarray:
         """See `agents.base.Agent`."""
-        return policy(self._logits(view, mask), view, mask, self.sample)
+        return self.plays.policy(self._logits(view, mask), view, mask, self.sample)
 
 
 class CheckpointAgent(NeuralAgent):
@@ -74,19 +75,20 @@ class CheckpointAgent(NeuralAgent):
         file = path / CHECKPOINT if path.is_dir() else path
         weights, header = _read_checkpoint(file)
         try:
-            self.rules = Rules.from_dict(header["rules"])
+            game = find_game(header.get("game", "gin"))
+            self.rules = game.rules_of(header["rules"])
             step = int(header["step"])
-            network = build_network(header["network"]["name"], header["network"]["settings"])
+            network = build_network(header["network"]["name"], header["network"]["settings"], game.name)
             network.load_state_dict(weights)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             what = f"it lacks {error}" if isinstance(error, KeyError) else str(error).splitlines()[-1].strip()
             raise ValueError(f"checkpoint {file} cannot be played: {what}") from None
         self.version = "checkpoint " + hashlib.sha256(file.read_bytes()).hexdigest()[:12]
         self._record = self.rules.record()[0]
-        super().__init__(network.eval(), f"{file.absolute().parent.name}@{step}", bool(sample))
+        super().__init__(network.eval(), f"{file.absolute().parent.name}@{step}", bool(sample), game=game)
 
     def _logits(self, view: View, mask: np.ndarray) -> np.ndarray:
-        difference = "" if self.any_rules else other_rules(self._record, view)
+        difference = "" if self.any_rules else other_rules(self._record, view, self.plays.free_rules)
         if difference:
             raise ValueError(
                 f"run {self.name} was trained for rules {self.rules.name!r} with {difference}; with the option "

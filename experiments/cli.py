@@ -24,6 +24,8 @@ RECIPES = Path(__file__).parent / "recipes"
 DEFAULT_RECIPE = "quick"
 DEFAULT_RULES = {"gin": "cardpuzzle", "rummy40": "rummy40"}
 DEFAULT_RECIPES = {"ppo": DEFAULT_RECIPE, "dqn": "dqn", "imitate": "imitate"}
+# Where a game needs another.
+GAME_RECIPES = {("ppo", "rummy40"): "rummy40-quick"}
 TRACEBACK = "GINRUMMY_TRACEBACK"
 
 # The extra of gin-env that brings each package.
@@ -208,7 +210,8 @@ def _train(algorithm: str, words: list[str], about: str) -> None:
     from training.config import CONFIGS, load_recipe
 
     # The recipe first: what it says is what the other options default to, and what the help shows.
-    recipe = _option(words, "--recipe") or DEFAULT_RECIPES[algorithm]
+    usual = GAME_RECIPES.get((algorithm, _option(words, "--game") or "gin"), DEFAULT_RECIPES[algorithm])
+    recipe = _option(words, "--recipe") or usual
     path = find_recipe(recipe)
     kind = CONFIGS[algorithm]
     fields: list[tuple[str, Any]] = [

@@ -434,7 +434,7 @@ for underscores. `algorithm` in a recipe says what it is for, `ppo` where it is 
             """
 ## Scalars
 
-What a run tells, at each entry of its log. The step is the number of the learner's decisions, both seats counted.
+What a run tells, at each entry of its log. The step is the number of the learner's decisions, all seats counted.
 A unit of reward is `points_scale` points.
 """,
             *scalars,

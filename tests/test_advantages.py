@@ -1,9 +1,9 @@
-"""Seat-signed advantages: by hand, against a slow restatement, and across the ends of hands."""
+"""Advantages, signed and by seat: by hand, against a slow restatement, and across the ends of hands."""
 
 import numpy as np
 import pytest
 
-from training.advantages import CUT_ENDED, CUT_NONE, CUT_TRUNCATED, signed_gae
+from training.advantages import CUT_ENDED, CUT_NONE, CUT_TRUNCATED, estimates, seat_gae, signed_gae
 
 
 def gae(
@@ -195,3 +195,103 @@ def test_a_discount_keeps_the_sign_of_the_seat() -> None:
         0.5,
     )
     assert advantages[:, 0].tolist() == [-1.5, 1.0]
+
+
+# ---------------------------------------------------------------------------------------------------------- by seat
+
+
+def restated_by_seat(
+    won: np.ndarray,
+    values: np.ndarray,
+    seats: np.ndarray,
+    cuts: np.ndarray,
+    last_values: np.ndarray,
+    last_seats: np.ndarray,
+    decay: float,
+    discount: float,
+) -> np.ndarray:
+    """`seat_gae` told forward: from each decision to the next of the same seat, and on to the one after it."""
+    horizon, size, _ = won.shape
+    out = np.zeros((horizon, size))
+    for i in range(size):
+        for start in range(horizon):
+            weight, here, total = 1.0, start, 0.0
+            while here < horizon:
+                seat, reward, there, cut = int(seats[here, i]), 0.0, here, CUT_NONE
+                while there < horizon:
+                    reward += float(won[there, i, seat])
+                    cut = int(cuts[there, i])
+                    there += 1
+                    if cut != CUT_NONE or there == horizon or seats[there, i] == seat:
+                        break
+                if cut == CUT_TRUNCATED or (cut == CUT_NONE and there == horizon and last_seats[i] != seat):
+                    break
+                error = reward - float(values[here, i])
+                if cut == CUT_NONE:
+                    error += discount * float(last_values[i] if there == horizon else values[there, i])
+                total += weight * error
+                if cut == CUT_ENDED:
+                    break
+                weight *= discount * decay
+                here = there
+            out[start, i] = total
+    return out
+
+
+def test_by_seat_by_hand() -> None:
+    """Three seats; the hand ends with the fourth decision, and seat 1 decides after the last of the next."""
+    won = np.zeros((6, 1, 3), dtype=np.float32)
+    won[3, 0] = 6, -4, -2
+    advantages = seat_gae(
+        won,
+        np.array([[1.0], [2.0], [0.5], [3.0], [1.0], [8.0]], np.float32),
+        np.array([[0], [1], [2], [0], [1], [2]], np.int8),
+        np.array([[CUT_NONE]] * 3 + [[CUT_ENDED]] + [[CUT_NONE]] * 2, np.int8),
+        np.array([5.0], np.float32),
+        np.array([1], np.int8),
+        0.5,
+    )
+    # Each seat is paid what it won, whoever ended the hand; seat 0 goes on to its own second decision: 3 - 1 + 3 / 2.
+    # In the next hand seat 1 goes on to a value of 5, and of seat 2 nothing is known.
+    assert advantages[:, 0].tolist() == [3.5, -6.0, -2.5, 3.0, 4.0, 0.0]
+
+
+@pytest.mark.parametrize("num_seats", [2, 3, 4])
+@pytest.mark.parametrize(("decay", "discount"), [(0.0, 1.0), (0.9, 1.0), (1.0, 0.8)])
+def test_by_seat_against_the_restatement(num_seats: int, decay: float, discount: float) -> None:
+    rng = np.random.default_rng(num_seats)
+    shape = 40, 12
+    cuts = rng.choice([CUT_NONE, CUT_ENDED, CUT_TRUNCATED], p=[0.85, 0.1, 0.05], size=shape).astype(np.int8)
+    won = np.where((cuts == CUT_ENDED)[..., None], rng.normal(size=(*shape, num_seats)), 0).astype(np.float32)
+    arrays = (
+        won,
+        rng.normal(size=shape).astype(np.float32),
+        rng.integers(num_seats, size=shape).astype(np.int8),
+        cuts,
+        rng.normal(size=shape[1]).astype(np.float32),
+        rng.integers(num_seats, size=shape[1]).astype(np.int8),
+    )
+    got = seat_gae(*arrays, decay, discount)
+    assert got == pytest.approx(restated_by_seat(*arrays, decay, discount), abs=1e-4)
+    assert (got != 0).mean() > 0.7
+
+
+def test_two_seats_are_signed_and_more_are_not() -> None:
+    rewards, values, seats, cuts, last_values, last_seats = random_decisions(np.random.default_rng(5), 20, 4)
+    won = np.zeros((*rewards.shape, 2), dtype=np.float32)
+    np.put_along_axis(won, seats[..., None].astype(np.int64), rewards[..., None], axis=2)
+    both = estimates(rewards, won, values, seats, cuts, last_values, last_seats, 0.9, 0.95)
+    assert (both == signed_gae(rewards, values, seats, cuts, last_values, last_seats, 0.9, 0.95)).all()
+    four = np.concatenate([won, np.zeros_like(won)], axis=2)
+    apart = estimates(rewards, four, values, seats, cuts, last_values, last_seats, 0.9, 0.95)
+    assert (apart == seat_gae(four, values, seats, cuts, last_values, last_seats, 0.9, 0.95)).all()
+    assert (apart != both).any()
+
+
+def test_by_seat_shapes_that_do_not_fit() -> None:
+    _, values, seats, cuts, last_values, last_seats = random_decisions(np.random.default_rng(1), 4, 3)
+    won = np.zeros((4, 3, 4), dtype=np.float32)
+    with pytest.raises(ValueError, match=r"must have shapes \(T, N, S\) and \(T, N\)"):
+        seat_gae(won[:3], values, seats, cuts, last_values, last_seats, 0.9)
+    with pytest.raises(ValueError, match=r"must have shape \(3,\)"):
+        seat_gae(won, values, seats, cuts, last_values[:2], last_seats, 0.9)

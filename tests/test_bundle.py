@@ -31,6 +31,7 @@ import agents
 import training.export
 from agents import bundle
 from agents.bundle import BundleAgent, BundleError
+from agents.games import Gin
 from agents.networks import MASKED, Network, build_network
 from agents.neural import NeuralAgent
 from gin_env import engine
@@ -652,7 +653,7 @@ def test_nothing_half_written_is_left(
     def fail(*args: Any, **options: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(training.export, fails, fail)
+    monkeypatch.setattr(Gin if fails == "play_match" else training.export, fails, fail)
     with pytest.raises(ExportError, match="cannot write .*out: No space left on device"):
         export(run, out, deals=DEALS)
     assert leftovers(tmp_path) == (["out"] if older else [])

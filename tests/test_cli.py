@@ -517,6 +517,16 @@ def test_train_other_algorithms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     assert main(["train", "ppo", "--recipe", path]) == 2
 
 
+def test_train_of_another_game_takes_its_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    ppo = pytest.importorskip("training.ppo", exc_type=ImportError)
+    calls: list[Any] = []
+    monkeypatch.setattr(ppo, "train", lambda config, run, *, overwrite: calls.append((config, run)))
+    assert main(["train", "ppo", "--game", "rummy40", "--rules", "rummy40:seats=4"]) == 0
+    config, run = calls[0]
+    assert (config.game, config.rules, str(run)) == ("rummy40", "rummy40:seats=4", "runs/rummy40-quick")
+    assert set(config.opponents) == {"greedy"}
+
+
 def test_train_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "ppo", "--recipe", recipe(tmp_path, "epoch = 3")]) == 2
     assert "unknown field 'epoch'" in capsys.readouterr().err

@@ -23,7 +23,8 @@ import agents
 import training.checkpoint
 import training.ppo
 from agents.bundle import WEIGHTS
-from agents.networks import build_network
+from agents.games import find_game
+from agents.networks import build_network, network_settings
 from agents.neural import NeuralAgent
 from gin_env import engine
 from gin_env.actions import TAKE
@@ -148,7 +149,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"opponents": ["greedy"]}, r"config: opponents is \['greedy'\]; expected a table of agent = share"),
         ({"opponents": {"greedy": 0.7, "random": 0.4}}, "config: opponents is .*; expected shares above 0"),
         ({"opponents": {"greedy": 0.0}}, "config: opponents is .*; expected shares above 0"),
-        ({"speed": 3}, "config: unknown field 'speed'; expected some of seed, rules, matches"),
+        ({"speed": 3}, "config: unknown field 'speed'; expected some of seed, game, rules, matches"),
     ],
 )
 def test_config_says_what_is_wrong(fields: dict[str, Any], says: str) -> None:
@@ -195,10 +196,13 @@ def test_there_are_recipes() -> None:
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 def test_a_recipe_can_be_trained_with(path: Path) -> None:
     config = load_recipe(path, CONFIGS[tomllib.loads(path.read_text()).get("algorithm", "ppo")])
-    preset(config.rules)
+    game = find_game(config.game)
+    rules = game.as_rules(config.rules)
     for name in config.opponents:
-        assert name == PAST or agents.make(name).name
-    build_network(config.network, {"width": config.width, "layers": config.layers, "knock_bias": config.knock_bias})
+        assert name == PAST or game.make(name).name
+    told = {name: getattr(config, name) for name in ("width", "layers", "knock_bias")}
+    settings = network_settings(config.network, told | game.network_options(rules), game.name)
+    build_network(config.network, settings, game.name)
     # For people: a recipe begins by saying what it is for.
     assert path.read_text().startswith("# ")
 
@@ -249,7 +253,7 @@ def test_metrics(straight: Path) -> None:
     assert [entry["step"] for entry in entries] == [UPDATE * number for number in range(1, 7)]
     whole = [json.loads(line) for line in (straight / METRICS).read_text().splitlines()]
     optional = {"losses/critic_loss", "losses/hand_nats", "eval/against_..."}
-    others = {name for name, meaning in GLOSSARY.items() if meaning.startswith(("DQN: ", "imitation: "))}
+    others = {name for name, meaning in GLOSSARY.items() if meaning.startswith(("DQN: ", "imitation: ", "Rummy40: "))}
     assert set().union(*whole) - {"step"} == set(GLOSSARY) - optional - others
     assert all(np.isfinite(list(entry.values())).all() for entry in whole)
     seconds = [entry.pop("time/seconds") for entry in whole]

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from agents.bundle import WEIGHTS
-from agents.networks import SuitNet
+from agents.networks import SuitTrunk
 from training.folder import (
     BEST,
     CHECKPOINT,
@@ -65,14 +65,14 @@ def load_network(
         network: The network.
         tensors: The checkpoint's tensors.
         name: What they are called there.
-        grow: Whether they may be those of a network with a smaller card head (`agents.networks.SuitNet.grown`).
+        grow: Whether they may be those of a network with a smaller card head (`agents.networks.SuitTrunk.grown`).
 
     Raises:
         CheckpointError: If they do not fit it.
     """
     prefix = f"{name}."
     weights = {key.removeprefix(prefix): tensor for key, tensor in tensors.items() if key.startswith(prefix)}
-    if grow and isinstance(network, SuitNet):
+    if grow and isinstance(network, SuitTrunk):
         weights = network.grown(weights)
     try:
         network.load_state_dict(weights)

@@ -10,6 +10,9 @@ from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin, 
 
 PAST = "past"  # among the opponents: earlier states of the learner itself
 
+# What is played if no rules are named, by game.
+DEFAULT_RULES = {"gin": "cardpuzzle", "rummy40": "rummy40"}
+
 
 @dataclass(frozen=True)
 class RunConfig:
@@ -19,19 +22,23 @@ class RunConfig:
 
     seed: int = 1
     """Decides the whole run: deals, weights, samples."""
+    game: Literal["gin", "rummy40"] = "gin"
+    """Which game."""
     rules: str = "cardpuzzle"
-    """What to play, one hand an episode: a preset, "preset:field=value,..." or a TOML file; no manual rules."""
+    """What to play, one hand an episode: a preset, "preset:field=value,..." or a TOML file; no manual rules. Left as
+    it is, of Rummy40 it is rummy40."""
     matches: float = 0.0
-    """Share of the tables that play whole matches, where a hand's reward is the change in the chance to win."""
+    """Share of the tables that play whole matches, where a hand's reward is the change in the chance to win; of gin
+    only."""
     match_rules: str = "eaai"
     """What they play: rules with a target."""
 
     total_steps: int = 10_000_000
-    """Decisions of the learner, both seats counted."""
+    """Decisions of the learner, all seats counted."""
     tables: int = 1024
     """Tables played side by side."""
     opponents: Mapping[str, float] = field(default_factory=dict)
-    """Share of tables where the learner has one seat and this agent the other, by the agent's name; "past" is the
+    """Share of tables where the learner has one seat and this agent all others, by the agent's name; "past" is the
     learner as it was. The rest is self-play."""
     past_every: int = 2_000_000
     """Decisions after which another past state is kept."""
@@ -39,7 +46,7 @@ class RunConfig:
     """Past states that are kept, the oldest goes first."""
 
     network: str = "suits"
-    """Network: suits, or the plain mlp (see agents.networks)."""
+    """Network: suits, or of gin the plain mlp (see agents.networks)."""
     width: int = 64
     """Units of each layer."""
     layers: int = 2
@@ -51,7 +58,7 @@ class RunConfig:
     skip: bool = True
     """Whether logits begin as arithmetic, of suits only; otherwise as noise."""
     knock_bias: float = -3.0
-    """Initial logit of a knock short of gin; an mlp has none."""
+    """Initial logit of a knock short of gin; an mlp has none, nor has Rummy40."""
     start_from: str = ""
     """Folder of a run or of an exported bundle whose network this one starts from, perhaps with a larger card head;
     empty for a new one."""
@@ -99,6 +106,8 @@ class RunConfig:
         for name, kind in get_type_hints(type(self)).items():
             if get_origin(kind) is not ClassVar:
                 self._check_type(name, kind)
+        if self.rules == DEFAULT_RULES["gin"]:
+            object.__setattr__(self, "rules", DEFAULT_RULES[self.game])
         for name, least in self._AT_LEAST.items():
             if not getattr(self, name) >= least:
                 what = f"at least {least:g}" if least else "0 or more"
@@ -178,7 +187,8 @@ class PPOConfig(RunConfig):
     hand_weight: float = 0.0
     """Weight of guessing the opponent's hand, nats per unseen card; 0 leaves that head out. An mlp has none."""
     critic: Literal["own", "all"] = "own"
-    """What the baseline sees: the player's own view, or all cards by a network of its own that only training uses."""
+    """What the baseline sees: the player's own view, or, of gin, all cards by a network of its own that only training
+    uses."""
     gae_lambda: float = 0.9
     """Decay of the advantage estimate over decisions."""
     discount: float = 1.0

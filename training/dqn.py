@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gin_env import engine
-from gin_env.view import VIEW_DTYPE, encode, observe
+from gin_env.keys import mix_keys
 from training import losses, run
 from training.config import DQNConfig
 from training.metrics import Stopwatch
@@ -44,13 +43,17 @@ class Trainer(Player):
 
     def __init__(self, config: DQNConfig) -> None:
         super().__init__(config)
+        if self.game.seats(self.rules) != 2:
+            raise ValueError(f"rules {config.rules!r}: dqn trains games of 2 players; expected ppo or imitate")
         self.target = copy.deepcopy(self.network).requires_grad_(False)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate, eps=1e-5)
-        self.replay = Replay(config.replay_size, config.tables, config.n_step, config.discount, config.priority)
+        self.replay = Replay(
+            config.replay_size, config.tables, config.n_step, config.discount, config.priority, self.game, self.rules
+        )
         self.gradient_steps = 0
-        streams = engine.mix_keys(self.games_seed, np.arange(3, 5))
+        streams = mix_keys(self.games_seed, np.arange(3, 5))
         self.explore_seed, self.draw_seed = (int(stream) for stream in streams)
-        self.views = np.zeros(config.tables, dtype=VIEW_DTYPE)
+        self.views = np.zeros(config.tables, dtype=self.game.view.VIEW_DTYPE)
         self.sit_down()
 
     # ------------------------------------------------------------------------------------------------- one update
@@ -100,6 +103,7 @@ class Trainer(Player):
     def play(self) -> None:
         """Plays one decision at each table and keeps it."""
         tables = self.collector.tables
+        engine, observe, encode = self.game.engine, self.game.view.observe, self.game.view.encode
         views, masks, seats = observe(tables, out=self.views), engine.legal(tables), tables["mover"].copy()
         logits, _, _ = self.forward(*self.to_device(encode(views), masks))
         # The likeliest action is the best one, as `dueling_values` reads them.
@@ -114,7 +118,7 @@ class Trainer(Player):
     def learn(self) -> dict[str, float]:
         """Takes one gradient step and returns its figures."""
         config = self.config
-        seed = int(engine.mix_keys(self.draw_seed, np.array([self.gradient_steps]))[0])
+        seed = int(mix_keys(self.draw_seed, np.array([self.gradient_steps]))[0])
         draw = self.replay.draw(config.minibatch, seed, self.importance)
         seen, legal = self.to_device(*self.replay.positions.get(draw.rows))
         actions, weights = self.to_device(draw.actions, draw.weights)

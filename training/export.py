@@ -14,20 +14,16 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-import agents
 from agents import bundle
 from agents.baselines import RandomAgent
 from agents.bundle import BundleAgent, BundleError
-from agents.match import play_match
+from agents.games import Game, find_game
 from agents.networks import Network, build_network, count_parameters
-from gin_env import engine
-from gin_env.rules import Rules
-from gin_env.view import look, observe, schema
+from gin_env.keys import mix_keys
 from training.checkpoint import load_checkpoint, load_network
 from training.folder import CHECKPOINT, CheckpointError, load_config, write_json
 
 GOLDEN_ROWS = 32
-OPPONENTS = ("random", "greedy", "gin-only", "early-knock")
 LIBRARIES = ("gin-env", "numpy", "numba", "torch", "onnx", "onnxscript", "onnxruntime")
 
 
@@ -57,8 +53,9 @@ def export(run: str | Path, out: str | Path, *, deals: int = 1000, seed: int = 7
     config = load_config(run)
     tensors, header = load_checkpoint(run / CHECKPOINT)
     try:
-        rules = Rules.from_dict(header["rules"])
-        network = build_network(header["network"]["name"], header["network"]["settings"])
+        game = find_game(header.get("game", "gin"))
+        rules = game.rules_of(header["rules"])
+        network = build_network(header["network"]["name"], header["network"]["settings"], game.name)
         step = int(header["step"])
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"checkpoint {run / CHECKPOINT} is damaged: {error}") from None
@@ -74,7 +71,7 @@ def export(run: str | Path, out: str | Path, *, deals: int = 1000, seed: int = 7
     except OSError as error:
         raise ExportError(f"cannot write beside {out}: {error.strerror}") from None
     try:
-        evaluation = _write_bundle(part, out, run, rules, network, config, header, step, deals, seed)
+        evaluation = _write_bundle(part, out, run, game, rules, network, config, header, step, deals, seed)
         part.chmod(0o755)  # a temporary folder is private
         old = part.with_name(f"{part.name}.old")
         if out.exists():
@@ -100,7 +97,8 @@ def _write_bundle(
     part: Path,
     out: Path,
     run: Path,
-    rules: Rules,
+    game: Game,
+    rules: Any,
     network: Network,
     config: Mapping[str, Any],
     header: Mapping[str, Any],
@@ -108,7 +106,7 @@ def _write_bundle(
     deals: int,
     seed: int,
 ) -> dict[str, Any]:
-    observation, mask = _positions(rules, GOLDEN_ROWS, seed)
+    observation, mask = _positions(game, rules, GOLDEN_ROWS, seed)
     with torch.inference_mode():
         logits, value = network(torch.from_numpy(observation), torch.from_numpy(mask))
     _write_onnx(network, observation, mask, part / bundle.POLICY)
@@ -121,10 +119,11 @@ def _write_bundle(
         part / bundle.CONFIG,
         {
             "format": bundle.FORMAT,
+            "game": game.name,
             "rules": rules.to_dict(),
             "rules_fingerprint": rules.fingerprint,
-            "observation": schema(),
-            "actions": bundle.action_schema(),
+            "observation": game.schema(rules),
+            "actions": bundle.action_schema(game, rules),
             "network": {**header["network"], "parameters": count_parameters(network)},
             "points_scale": config.get("points_scale"),
         },
@@ -148,30 +147,37 @@ def _write_bundle(
         "policy": "likeliest action",
         "matches": {
             name: {
-                **play_match(agent, agents.make(name), deals=deals, seed=seed, rules=rules).to_json(),
-                "command": f"ginrummy match {out.name} {name} --deals {deals} --seed {seed} --rules {rules.text}",
+                **game.play_match(agent, game.make(name), deals=deals, seed=seed, rules=rules).to_json(),
+                "command": _command(game, out.name, name, deals, seed, rules),
             }
-            for name in OPPONENTS
+            for name in game.opponents
         },
     }
     write_json(part / bundle.EVAL, evaluation)
-    (part / bundle.CARD).write_text(_card(out.name, rules, config, step, evaluation), encoding="utf-8")
+    (part / bundle.CARD).write_text(_card(out.name, game, rules, config, step, evaluation), encoding="utf-8")
     (part / bundle.SUMS).write_text(bundle.checksums(part), encoding="utf-8")
     bundle.read_config(part)
     return evaluation
 
 
-def _positions(rules: Rules, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _command(game: Game, name: str, opponent: str, deals: int, seed: int, rules: Any) -> str:
+    """The command that plays a match of the bundle's evaluation again."""
+    which = "" if game.name == "gin" else f" --game {game.name}"
+    return f"ginrummy match {name} {opponent}{which} --deals {deals} --seed {seed} --rules {rules.text}"
+
+
+def _positions(game: Game, rules: Any, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Observations and masks from random play: each from a hand of its own, at another depth."""
+    engine = game.engine
     tables = engine.new_tables(rules, size, seed=seed)
     player = RandomAgent()
     depths = np.arange(size)
     for move in range(size):
-        keys = engine.mix_keys(seed + move, np.arange(size))
-        actions = player.act(observe(tables), engine.legal(tables), keys)
+        keys = mix_keys(seed + move, np.arange(size))
+        actions = player.act(game.view.observe(tables), engine.legal(tables), keys)
         actions[move >= depths] = engine.NO_ACTION
         engine.step(tables, actions, redeal=True)
-    return look(tables)
+    return game.view.look(tables)
 
 
 def _write_onnx(network: Network, observation: np.ndarray, mask: np.ndarray, path: Path) -> None:
@@ -228,17 +234,24 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _card(name: str, rules: Rules, config: Mapping[str, Any], step: int, evaluation: Mapping[str, Any]) -> str:
+def _card(
+    name: str, game: Game, rules: Any, config: Mapping[str, Any], step: int, evaluation: Mapping[str, Any]
+) -> str:
+    size, actions = game.observation_size(rules), game.num_actions(rules)
+    which = "" if game.name == "gin" else f', game="{game.name}"'
+    times = "twice with seats exchanged"
+    if game.seats(rules) > 2:
+        times = "eight times: the bot alone in each seat, and its opponent alone in each seat"
     rows = "".join(
         f"| {opponent} | {match['points_per_hand']:+.2f} | {match['ci95'][0]:+.2f} to {match['ci95'][1]:+.2f} "
-        f"| {match['hands_won'] / (2 * match['deals']):.1%} | `{match['command']}` |\n"
+        f"| {match['hands_won'] / match['hands']:.1%} | `{match['command']}` |\n"
         for opponent, match in evaluation["matches"].items()
     )
     algorithm = str(config.get("algorithm"))
     method = {"ppo": "masked PPO", "dqn": "DQN", "imitate": f"imitation of {config.get('teacher')}"}.get(
         algorithm, algorithm
     )
-    return f"""# {name}: a gin rummy player
+    return f"""# {name}: a {game.title} player
 
 Trained with gin-env ({method}, {step:,} decisions, seed {config.get("seed")}) for the rules `{rules.text}`,
 fingerprint `{rules.fingerprint}`. It plays its likeliest action.
@@ -246,13 +259,13 @@ fingerprint `{rules.fingerprint}`. It plays its likeliest action.
 | against | points a hand | 95 % interval | hands won | command |
 |---|---|---|---|---|
 {rows}
-Every deal was played twice with seats exchanged.
+Every deal was played {times}.
 
     import agents
-    agent = agents.make("path/to/{name}")
+    agent = agents.make("path/to/{name}"{which})
 
 `config.json` holds rules and schemas, `provenance.json` the training config. Outside Python, run `policy.onnx`:
-inputs `observation` (N, {schema()["size"]}) float32 and `mask` (N, 108) int8; outputs `logits` (N, 108), about -30,000
+inputs `observation` (N, {size}) float32 and `mask` (N, {actions}) int8; outputs `logits` (N, {actions}), about -30,000
 where masked (everywhere in a row whose mask is all zero), and `value` (N,), points won divided by
 {config.get("points_scale")}.
 """

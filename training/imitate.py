@@ -13,12 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-import agents
-from gin_env import engine
-from gin_env.actions import NUM_ACTIONS
-from gin_env.view import VIEW_DTYPE, encode, observe
+from gin_env.keys import mix_keys
 from training import losses, run
-from training.advantages import signed_gae
+from training.advantages import estimates
 from training.config import ImitateConfig
 from training.metrics import Stopwatch
 from training.player import Player
@@ -38,20 +35,22 @@ class Trainer(Player):
 
     def __init__(self, config: ImitateConfig) -> None:
         super().__init__(config)
-        self.teacher = agents.make(config.teacher)
+        self.teacher = self.game.make(config.teacher)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=config.learning_rate, eps=1e-5)
         self.batch = config.tables * config.horizon
         # A ring of whole batches.
         self.memory = max(config.memory // self.batch, 1) * self.batch
-        self.positions = Positions(self.memory)
-        self.labels = np.zeros((self.memory, NUM_ACTIONS), dtype=np.float16)  # the teacher's probabilities
+        self.positions = Positions(self.memory, self.game, self.rules)
+        self.labels = np.zeros(
+            (self.memory, self.game.num_actions(self.rules)), dtype=np.float16
+        )  # the teacher's probabilities
         self.returns = np.zeros(self.memory, dtype=np.float32)  # what the hand brought the mover, units of reward
         # Tables where the teacher plays, spread evenly, for opponents and matches have neighbouring ones.
         places = np.arange(config.tables + 1) * config.teacher_share
         self.taught = np.diff(np.floor(places + 1e-9)) > 0
-        streams = engine.mix_keys(self.games_seed, np.arange(5, 7))
+        streams = mix_keys(self.games_seed, np.arange(5, 7))
         self.sample_seed, self.teacher_seed = (int(stream) for stream in streams)
-        self.views = np.zeros(config.tables, dtype=VIEW_DTYPE)
+        self.views = np.zeros(config.tables, dtype=self.game.view.VIEW_DTYPE)
         self.sit_down()
 
     # ------------------------------------------------------------------------------------------------- one update
@@ -69,10 +68,12 @@ class Trainer(Player):
     def play(self) -> None:
         """Plays a batch and keeps its positions, labels and returns in place of the oldest."""
         config, tables = self.config, self.config.tables
+        engine, observe, encode = self.game.engine, self.game.view.observe, self.game.view.encode
         self.collector.start()
         shape = (config.horizon, tables)
         rewards, values = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
         seats, cuts = np.empty(shape, dtype=np.int8), np.empty(shape, dtype=np.int8)
+        won = np.empty((*shape, self.game.seats(self.rules)), dtype=np.float32)
         first = self.step % self.memory
         for t in range(config.horizon):
             game = self.collector.tables
@@ -87,18 +88,18 @@ class Trainer(Player):
             self.positions.put(place, views, masks)
             self.labels[place : place + tables] = labels
             values[t], seats[t] = worth.cpu().numpy(), game["mover"]
-            self.collector.advance(actions, seats[t], rewards[t], cuts[t])
+            self.collector.advance(actions, seats[t], rewards[t], cuts[t], won[t])
         game = self.collector.tables
         _, last = self.network(*self.to_device(encode(observe(game, out=self.views)), engine.legal(game)))
         last_seats = game["mover"].astype(np.int8)
         # With a decay of 1 an advantage and its value add up to what the hand brought; the value stands for the rest of
         # a hand that goes on.
-        advantages = signed_gae(rewards, values, seats, cuts, last.cpu().numpy(), last_seats, 1.0)
+        advantages = estimates(rewards, won, values, seats, cuts, last.cpu().numpy(), last_seats, 1.0)
         self.returns[first : first + self.batch] = (advantages + values).ravel()
         self.step += self.batch
 
     def ask(self, views: np.ndarray, masks: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """The teacher's probabilities for each position: (N, 108) float32."""
+        """The teacher's probabilities for each position: (N, A) float32."""
         if hasattr(self.teacher, "probabilities"):
             return np.asarray(self.teacher.probabilities(views, masks), dtype=np.float32)
         labels = np.zeros(masks.shape, dtype=np.float32)

@@ -5,18 +5,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-import agents
 from agents.base import Agent
-from gin_env import engine
+from agents.games import GIN, Game
 from gin_env.tables import Tables
-from gin_env.view import observe
 from training.config import PAST
 
-BOTH = -1  # the learner plays both seats
+BOTH = -1  # the learner plays all seats
 
 
 class Opponents:
-    """Gives some tables to other agents and plays their seats.
+    """Gives some tables to other agents and plays their seats: all but one of each table.
 
     Args:
         shares: Share of the tables for each agent, by its name; `PAST` stands for the agents in `past`. The other
@@ -24,6 +22,7 @@ class Opponents:
         groups: Numbers of neighbouring tables that play the same; each group is shared out alike.
         seed: Decides the agents' random keys.
         past_size: Most agents in `past`.
+        game: What is played.
 
     Attributes:
         learner_seat: (N,) int8, the learner's seat, or BOTH.
@@ -31,8 +30,11 @@ class Opponents:
         past: Earlier states of the learner, the oldest first; it must not be empty when a table of theirs is played.
     """
 
-    def __init__(self, shares: Mapping[str, float], groups: Sequence[int], seed: int, past_size: int = 1) -> None:
-        self.agents: list[Agent | None] = [None if name == PAST else agents.make(name) for name in shares]
+    def __init__(
+        self, shares: Mapping[str, float], groups: Sequence[int], seed: int, past_size: int = 1, game: Game = GIN
+    ) -> None:
+        self.game = game
+        self.agents: list[Agent | None] = [None if name == PAST else game.make(name) for name in shares]
         self.past: deque[Agent] = deque(maxlen=past_size)
         self.who = np.full(sum(groups), -1, dtype=np.int64)
         self.seed = seed
@@ -62,7 +64,7 @@ class Opponents:
             tables: All tables.
             rows: Those where an opponent is to move.
         """
-        actions = np.full(tables.size, engine.NO_ACTION, dtype=np.int64)
+        actions = np.full(tables.size, self.game.engine.NO_ACTION, dtype=np.int64)
         for place, agent in enumerate(self.agents):
             mine = rows[self.who[rows] == place]
             if agent is not None:
@@ -77,5 +79,5 @@ class Opponents:
     def _play(self, agent: Agent, tables: Tables, rows: np.ndarray, actions: np.ndarray) -> None:
         if rows.size:
             some = tables.take(rows)  # an index on records is far slower
-            keys = engine.decision_keys(self.seed, some)
-            actions[rows] = agent.act(observe(some), engine.legal(some), keys)
+            keys = self.game.engine.decision_keys(self.seed, some)
+            actions[rows] = agent.act(self.game.view.observe(some), self.game.engine.legal(some), keys)

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from agents.neural import NeuralAgent
 from gin_env.rules import as_rules, automatic
-from gin_env.tables import TABLE_DTYPE
 from training.checkpoint import load_network
 from training.config import RunConfig
 from training.rollout import Collector
@@ -50,6 +49,7 @@ class Player(Learner):
             match_rules=automatic(as_rules(config.match_rules)) if config.matches else None,
             past_size=config.past_size,
             hidden=hidden,
+            game=self.game,
         )
         if self.collector.opponents.need_past:
             self.keep_past()
@@ -57,7 +57,7 @@ class Player(Learner):
     def keep_past(self) -> None:
         """Adds the network as it is to the past states among the opponents."""
         frozen = copy.deepcopy(self.network).requires_grad_(False)
-        agent = NeuralAgent(frozen, "past", sample=self.past_samples, device=str(self.device))
+        agent = NeuralAgent(frozen, "past", sample=self.past_samples, device=str(self.device), game=self.game)
         self.collector.opponents.past.append(agent)
 
     def to_device(self, *arrays: np.ndarray) -> list[Tensor]:
@@ -99,8 +99,9 @@ class Player(Learner):
             load_network(agent.network, tensors, f"past{number}")
         # Copied as bytes: a copy of records leaves the bytes between their fields to chance, and with them the next
         # checkpoint's.
-        size, rank, width = self.collector.tables.size, self.world.rank, TABLE_DTYPE.itemsize
+        kind = self.game.tables.TABLE_DTYPE
+        size, rank, width = self.collector.tables.size, self.world.rank, kind.itemsize
         kept = tensors["tables"].numpy()
         if kept.size != size * self.world.size * width:
             raise ValueError(f"it holds {kept.size // width} tables; expected {size * self.world.size}")
-        self.collector.tables = kept[rank * size * width : (rank + 1) * size * width].copy().view(TABLE_DTYPE)
+        self.collector.tables = kept[rank * size * width : (rank + 1) * size * width].copy().view(kind)

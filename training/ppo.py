@@ -1,7 +1,7 @@
 """Masked PPO by self-play (Schulman et al. 2017), read from top to bottom.
 
-One network plays both seats, or one seat against the agents of `training.config.RunConfig.opponents`. An update is: T
-decisions at each of N tables, seat-signed advantages (`training.advantages`), a few passes of clipped gradient steps.
+One network plays all seats, or one seat against the agents of `training.config.RunConfig.opponents`. An update is: T
+decisions at each of N tables, advantages along them (`training.advantages`), a few passes of clipped gradient steps.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from agents.networks import Critic
 from training import losses, run
-from training.advantages import signed_gae
+from training.advantages import estimates
 from training.config import PPOConfig
 from training.metrics import Stopwatch
 from training.player import Player
@@ -36,6 +36,8 @@ class Trainer(Player):
         super().__init__(config)
         self.critic: Critic | None = None
         parameters = list(self.network.parameters())
+        if config.critic == "all" and not self.game.has_critic:
+            raise ValueError(f"config: critic is 'all'; for {self.game.title} there is only 'own'")
         if config.critic == "all":
             self.critic = Critic(config.width, config.layers).to(self.device)
             parameters += self.critic.parameters()
@@ -73,8 +75,9 @@ class Trainer(Player):
         rate = self.set_learning_rate()
         entropy_weight = config.entropy * (config.entropy_end + (1 - config.entropy_end) * self.remaining)
 
-        advantages = signed_gae(
+        advantages = estimates(
             batch.rewards,
+            batch.won,
             batch.values,
             batch.seats,
             batch.cuts,

@@ -4,17 +4,15 @@ A position is kept as the mover's view (`gin_env.view.VIEW_DTYPE`, 344 bytes) an
 again when it is drawn: exact, and a fifth of the 2 KB of its observation. A million decisions take 0.4 GB.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from agents.games import GIN, Game
 from gin_env._compile import kernel
-from gin_env.actions import NUM_ACTIONS
-from gin_env.engine import mix_keys
-from gin_env.view import VIEW_DTYPE, View, encode
+from gin_env.keys import mix_keys
+from gin_env.view import View
 from training.advantages import CUT_ENDED, CUT_TRUNCATED
-
-_MASK_BYTES = (NUM_ACTIONS + 7) // 8
 
 
 class Positions:
@@ -22,23 +20,26 @@ class Positions:
 
     Args:
         size: Positions.
+        game: Whose views these are.
+        rules: What is played; of gin it does not matter.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, game: Game = GIN, rules: Any = None) -> None:
+        self._view, self._num_actions = game.view, game.num_actions(rules)
         # As bytes: a copy of records leaves the bytes between their fields to chance, and with them a checkpoint's.
-        self.views = np.zeros((size, VIEW_DTYPE.itemsize), dtype=np.uint8)
-        self.masks = np.zeros((size, _MASK_BYTES), dtype=np.uint8)
+        self.views = np.zeros((size, self._view.VIEW_DTYPE.itemsize), dtype=np.uint8)
+        self.masks = np.zeros((size, (self._num_actions + 7) // 8), dtype=np.uint8)
 
     def put(self, first: int, views: View, masks: np.ndarray) -> None:
-        """Keeps positions from place ``first`` on: views (N,) and masks (N, 108) int8."""
+        """Keeps positions from place ``first`` on: views (N,) and masks (N, A) int8."""
         places = slice(first, first + views.size)
         self.views[places] = views.view(np.uint8).reshape(views.size, -1)
         self.masks[places] = np.packbits(masks, axis=1)
 
     def get(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the observations (K, OBSERVATION_SIZE) float32 and masks (K, 108) uint8 at some places."""
-        views = self.views[rows].view(VIEW_DTYPE).reshape(-1)
-        return encode(views), np.unpackbits(self.masks[rows], axis=1, count=NUM_ACTIONS)
+        """Returns the observations (K, D) float32 and masks (K, A) uint8 at some places."""
+        views = self.views[rows].view(self._view.VIEW_DTYPE).reshape(-1)
+        return self._view.encode(views), np.unpackbits(self.masks[rows], axis=1, count=self._num_actions)
 
 
 # --------------------------------------------------------------------------------------------------------- sum tree
@@ -211,12 +212,23 @@ class Replay:
         steps: n of the returns (`n_step_returns`).
         discount: What a reward is worth one decision later.
         exponent: Of the priorities: 0 draws all alike.
+        game: Whose positions are kept.
+        rules: What is played; of gin it does not matter.
 
     Raises:
         ValueError: If too few decisions fit for each table.
     """
 
-    def __init__(self, size: int, tables: int, steps: int, discount: float = 1.0, exponent: float = 0.5) -> None:
+    def __init__(
+        self,
+        size: int,
+        tables: int,
+        steps: int,
+        discount: float = 1.0,
+        exponent: float = 0.5,
+        game: Game = GIN,
+        rules: Any = None,
+    ) -> None:
         self.slots, self.wait = size // tables, reach(steps)
         if self.slots <= self.wait:
             raise ValueError(
@@ -224,7 +236,7 @@ class Replay:
             )
         self.tables, self.steps, self.discount, self.exponent = tables, steps, discount, exponent
         rows = self.slots * tables
-        self.positions = Positions(rows)
+        self.positions = Positions(rows, game, rules)
         self.actions = np.zeros(rows, dtype=np.int16)
         self.rewards = np.zeros(rows, dtype=np.float32)
         self.seats = np.zeros(rows, dtype=np.int8)
@@ -252,7 +264,7 @@ class Replay:
         seats: np.ndarray,
         cuts: np.ndarray,
     ) -> None:
-        """Keeps the next decision at each table: (N,) each, masks (N, 108). The oldest make room."""
+        """Keeps the next decision at each table: (N,) each, masks (N, A). The oldest make room."""
         rows = self._rows(self.kept)
         places = slice(rows[0], rows[0] + self.tables)
         self.positions.put(int(rows[0]), views, masks)

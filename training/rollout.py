@@ -2,38 +2,38 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from agents.games import GIN, Game
 from agents.networks import HIDDEN_SIZE
-from gin_env import engine
 from gin_env._compile import borrow_row, kernel, write_cards
-from gin_env.actions import NUM_ACTIONS
 from gin_env.cards import NUM_CARDS
+from gin_env.keys import mix, mix_keys
 from gin_env.rules import Rules
-from gin_env.tables import ENDINGS, TRUNCATED, Tables
-from gin_env.view import OBSERVATION_SIZE, look
+from gin_env.tables import Tables
 from training.advantages import CUT_ENDED, CUT_NONE, CUT_TRUNCATED
 from training.chances import hand_points, hand_values, winning_chances
-from training.opponents import BOTH, Opponents
+from training.opponents import Opponents
 
-# Observations (N, D), masks (N, 108) and hidden cards (N, H) to logits (N, 108) and values (N,), float32.
+# Observations (N, D), masks (N, A) and hidden cards (N, H) to logits (N, A) and values (N,), float32.
 Policy = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 MAX_MOVES_AHEAD = 10_000  # opponents' moves between two decisions of the learner; far more than rules allow
 
 
 class Batch(NamedTuple):
-    """T decisions at each of N tables."""
+    """T decisions at each of N tables, of a game with S seats, A actions and D numbers in an observation."""
 
-    observations: np.ndarray  # (T, N, OBSERVATION_SIZE) float32
-    masks: np.ndarray  # (T, N, 108) int8
+    observations: np.ndarray  # (T, N, D) float32
+    masks: np.ndarray  # (T, N, A) int8
     actions: np.ndarray  # (T, N) int64
     log_probs: np.ndarray  # (T, N) float32, of the actions when they were taken
     values: np.ndarray  # (T, N) float32, as the policy saw them
     seats: np.ndarray  # (T, N) int8, who decided
-    rewards: np.ndarray  # (T, N) float32, units of reward won before the table's next decision
+    rewards: np.ndarray  # (T, N) float32, units of reward that it won before the table's next decision
+    won: np.ndarray  # (T, N, S) float32, units of reward that each seat won before it
     cuts: np.ndarray  # (T, N) int8, see training.advantages
     last_values: np.ndarray  # (N,) float32, of the decision after the last
     last_seats: np.ndarray  # (N,) int8
@@ -44,16 +44,16 @@ class Batch(NamedTuple):
 def _sample(logits, mask, rng, actions, log_probs):
     for i in range(logits.shape[0]):
         top = np.float32(-1e30)
-        for a in range(NUM_ACTIONS):
+        for a in range(logits.shape[1]):
             if mask[i, a]:
                 top = max(top, logits[i, a])
         total = 0.0
-        for a in range(NUM_ACTIONS):
+        for a in range(logits.shape[1]):
             if mask[i, a]:
                 total += np.exp(np.float64(logits[i, a] - top))
-        place = np.float64(engine.mix(rng[i], np.uint64(0)) >> np.uint64(11)) * 2.0**-53 * total
+        place = np.float64(mix(rng[i], np.uint64(0)) >> np.uint64(11)) * 2.0**-53 * total
         chosen = -1
-        for a in range(NUM_ACTIONS):
+        for a in range(logits.shape[1]):
             if mask[i, a]:
                 chosen = a
                 place -= np.exp(np.float64(logits[i, a] - top))
@@ -67,8 +67,8 @@ def sample(logits: np.ndarray, mask: np.ndarray, rng: np.ndarray) -> tuple[np.nd
     """Draws one legal action for each row from the softmax of its legal logits.
 
     Args:
-        logits: (N, 108) float32.
-        mask: (N, 108) int8, at least one 1 in each row.
+        logits: (N, A) float32.
+        mask: (N, A) int8, at least one 1 in each row.
         rng: (N,) uint64, random keys.
 
     Returns:
@@ -102,10 +102,10 @@ def hidden_cards(tables: Tables, out: np.ndarray) -> None:
 
 
 class Collector:
-    """Plays the learner, on both seats or against opponents, and keeps what an update needs.
+    """Plays the learner, on all seats or against opponents, and keeps what an update needs.
 
     Args:
-        rules: What is played, one hand an episode.
+        rules: What is played, one hand an episode: rules of the game.
         tables: Number of tables, N.
         horizon: Decisions of the learner at each table in a batch, T; 0 for whoever only calls `Collector.advance`.
         shares: Share of the tables for each opponent (see `training.opponents`).
@@ -116,6 +116,7 @@ class Collector:
         match_rules: What those play.
         past_size: Most past states among the opponents.
         hidden: Whether to keep what the mover does not see.
+        game: Whose engine and players these are.
 
     Attributes:
         tables: The tables, always at a decision of the learner between two batches.
@@ -123,7 +124,7 @@ class Collector:
 
     def __init__(
         self,
-        rules: Rules,
+        rules: Any,
         tables: int,
         horizon: int,
         shares: Mapping[str, float],
@@ -134,8 +135,11 @@ class Collector:
         match_rules: Rules | None = None,
         past_size: int = 1,
         hidden: bool = False,
+        game: Game = GIN,
     ) -> None:
-        streams = engine.mix_keys(seed, np.arange(3))
+        self.game = game
+        engine = game.engine
+        streams = mix_keys(seed, np.arange(3))
         self.first_match = tables - round(matches * tables)
         self.tables = engine.new_tables(rules, tables, seed=int(streams[0]))
         if self.first_match < tables:
@@ -152,30 +156,33 @@ class Collector:
             self.chance_scale = float((points * np.arange(points.size)).sum() / (points * (low - 0.5)).sum())
         self.sample_seed = int(streams[1])
         groups = (self.first_match, tables - self.first_match)
-        self.opponents = Opponents(shares, groups, seed=int(streams[2]), past_size=past_size)
+        self.opponents = Opponents(shares, groups, seed=int(streams[2]), past_size=past_size, game=game)
         self.points_scale = points_scale
         self.endings: Counter[str] = Counter()
         self.hand_points: list[np.ndarray] = []
         self.hand_turns: list[np.ndarray] = []
         hidden_size = HIDDEN_SIZE if hidden else 0
+        size, num_actions, seats = game.observation_size(rules), game.num_actions(rules), game.seats(rules)
         self._batch = Batch(
-            observations=np.empty((horizon, tables, OBSERVATION_SIZE), dtype=np.float32),
-            masks=np.empty((horizon, tables, NUM_ACTIONS), dtype=np.int8),
+            observations=np.empty((horizon, tables, size), dtype=np.float32),
+            masks=np.empty((horizon, tables, num_actions), dtype=np.int8),
             actions=np.empty((horizon, tables), dtype=np.int64),
             log_probs=np.empty((horizon, tables), dtype=np.float32),
             values=np.empty((horizon, tables), dtype=np.float32),
             seats=np.empty((horizon, tables), dtype=np.int8),
             rewards=np.empty((horizon, tables), dtype=np.float32),
+            won=np.empty((horizon, tables, seats), dtype=np.float32),
             cuts=np.empty((horizon, tables), dtype=np.int8),
             last_values=np.empty(tables, dtype=np.float32),
             last_seats=np.empty(tables, dtype=np.int8),
             hidden=np.empty((horizon, tables, hidden_size), dtype=np.float32),
         )
         self._next = (
-            np.empty((tables, OBSERVATION_SIZE), dtype=np.float32),
-            np.empty((tables, NUM_ACTIONS), dtype=np.int8),
+            np.empty((tables, size), dtype=np.float32),
+            np.empty((tables, num_actions), dtype=np.int8),
         )
         self._next_hidden = np.empty((tables, hidden_size), dtype=np.float32)
+        self._won = np.zeros((tables, seats), dtype=np.float32)
         self._started = False
         if not self.opponents.need_past:
             self.start()
@@ -186,7 +193,7 @@ class Collector:
             return
         # Before the learner's first decision nothing is owed to it: as if a hand had just ended everywhere.
         tables = self.tables.size
-        self._move_opponents(np.zeros(tables, dtype=np.float32), np.full(tables, CUT_ENDED, dtype=np.int8))
+        self._move_opponents(np.zeros_like(self._won), np.full(tables, CUT_ENDED, dtype=np.int8))
         self._started = True
 
     def collect(self, policy: Policy) -> Batch:
@@ -194,22 +201,29 @@ class Collector:
         self.start()
         batch = self._batch
         for t in range(batch.actions.shape[0]):
-            look(self.tables, None, batch.observations[t], batch.masks[t])
+            self.game.view.look(self.tables, None, batch.observations[t], batch.masks[t])
             if batch.hidden.size:
                 hidden_cards(self.tables, batch.hidden[t])
             logits, batch.values[t] = policy(batch.observations[t], batch.masks[t], batch.hidden[t])
-            keys = engine.decision_keys(self.sample_seed, self.tables)
+            keys = self.game.engine.decision_keys(self.sample_seed, self.tables)
             batch.actions[t], batch.log_probs[t] = sample(logits, batch.masks[t], keys)
             batch.seats[t] = self.tables["mover"]
-            self.advance(batch.actions[t], batch.seats[t], batch.rewards[t], batch.cuts[t])
-        look(self.tables, None, *self._next)
+            self.advance(batch.actions[t], batch.seats[t], batch.rewards[t], batch.cuts[t], batch.won[t])
+        self.game.view.look(self.tables, None, *self._next)
         if batch.hidden.size:
             hidden_cards(self.tables, self._next_hidden)
         _, batch.last_values[:] = policy(*self._next, self._next_hidden)
         batch.last_seats[:] = self.tables["mover"]
         return batch
 
-    def advance(self, actions: np.ndarray, seats: np.ndarray, rewards: np.ndarray, cuts: np.ndarray) -> None:
+    def advance(
+        self,
+        actions: np.ndarray,
+        seats: np.ndarray,
+        rewards: np.ndarray,
+        cuts: np.ndarray,
+        won: np.ndarray | None = None,
+    ) -> None:
         """Plays one action of the learner at each table, then the opponents until it is to move again at all of them.
 
         Args:
@@ -217,44 +231,44 @@ class Collector:
             seats: (N,) int8, who plays them.
             rewards: (N,) float32, written: units of reward that those seats won before the learner's next decisions.
             cuts: (N,) int8, written: see training.advantages.
+            won: (N, S) float32, written if given: units of reward that each seat won before them.
         """
-        rewards[:] = 0
+        won = self._won if won is None else won
+        won[:] = 0
         cuts[:] = CUT_NONE
-        self._step(actions, seats, rewards, cuts)
-        self._move_opponents(rewards, cuts)
+        self._step(actions, won, cuts)
+        self._move_opponents(won, cuts)
+        rewards[:] = won[np.arange(seats.size), seats]
 
-    def _step(self, actions: np.ndarray, seats: np.ndarray, rewards: np.ndarray, cuts: np.ndarray) -> None:
-        """Plays one action at each table (or none) and books ended hands to the decisions of ``seats``."""
+    def _step(self, actions: np.ndarray, won: np.ndarray, cuts: np.ndarray) -> None:
+        """Plays one action at each table (or none) and books ended hands to the decisions before."""
+        truncated, endings = self.game.tables.TRUNCATED, self.game.tables.ENDINGS
         scores = self.tables["scores"][self.first_match :].copy()
-        points, over = engine.step(self.tables, actions, redeal=True)
+        points, over = self.game.engine.step(self.tables, actions, redeal=True)
         rows = np.flatnonzero(over)
         if not rows.size:
             return
         # A hand in which the learner did not decide anything is owed to no decision.
         owed = rows[cuts[rows] == CUT_NONE]
-        rewards[owed] = points[owed, seats[owed]] / self.points_scale
+        won[owed] = points[owed] / self.points_scale
         in_match = owed[owed >= self.first_match]
         if in_match.size:
             values = hand_values(self.chances, scores[in_match - self.first_match], points, in_match)
-            values = values[np.arange(in_match.size), seats[in_match]]
-            rewards[in_match] = values * (self.chance_scale / self.points_scale)
-        cuts[owed] = np.where(self.tables["ending"][owed] == TRUNCATED, CUT_TRUNCATED, CUT_ENDED)
-        endings = self.tables["ending"][rows]
-        for ending, number in zip(*np.unique(endings, return_counts=True), strict=True):
-            self.endings[ENDINGS[ending]] += int(number)
-        self.hand_points.append(self.tables["points"][rows])
+            won[in_match] = values * (self.chance_scale / self.points_scale)
+        cuts[owed] = np.where(self.tables["ending"][owed] == truncated, CUT_TRUNCATED, CUT_ENDED)
+        for ending, number in zip(*np.unique(self.tables["ending"][rows], return_counts=True), strict=True):
+            self.endings[endings[ending]] += int(number)
+        self.hand_points.append(points[rows].max(axis=1))
         self.hand_turns.append(self.tables["num_turns"][rows])
 
-    def _move_opponents(self, rewards: np.ndarray, cuts: np.ndarray) -> None:
+    def _move_opponents(self, won: np.ndarray, cuts: np.ndarray) -> None:
         """Plays the opponents until the learner is to move at every table."""
         for _ in range(MAX_MOVES_AHEAD):
             rows = self.opponents.waiting(self.tables)
             if not rows.size:
                 return
             actions = self.opponents.act(self.tables, rows)
-            # Where the learner plays both seats nothing is played here.
-            seats = np.where(self.opponents.learner_seat == BOTH, 0, self.opponents.learner_seat)
-            self._step(actions, seats, rewards, cuts)
+            self._step(actions, won, cuts)
         raise RuntimeError(f"the opponents moved {MAX_MOVES_AHEAD} times and the learner still is not to move")
 
     def statistics(self) -> dict[str, float]:
@@ -262,7 +276,9 @@ class Collector:
         hands = sum(self.endings.values())
         if not hands:
             return {}
-        rates = {f"{ending.replace('-', '_')}_rate": self.endings[ending] / hands for ending in ENDINGS[1:]}
+        rates = {
+            f"{ending.replace('-', '_')}_rate": self.endings[ending] / hands for ending in self.game.tables.ENDINGS[1:]
+        }
         rates["points"] = float(np.concatenate(self.hand_points).mean())
         rates["turns"] = float(np.concatenate(self.hand_turns).mean())
         rates["hands"] = float(hands)

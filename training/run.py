@@ -15,13 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-import agents
-from agents.match import play_match
+from agents.games import find_game
 from agents.networks import Network, build_network, network_settings
 from agents.neural import NeuralAgent
-from gin_env.engine import mix_keys
-from gin_env.rules import Rules, as_rules, automatic
-from gin_env.tables import TABLE_DTYPE
+from gin_env.keys import mix_keys
 from training.checkpoint import (
     load_checkpoint,
     load_network,
@@ -55,6 +52,7 @@ class Learner:
         config: What to train.
 
     Attributes:
+        game: What is played.
         network: What plays, and is exported.
         step: Decisions of the learner so far.
         evaluation: The figures of the last evaluation.
@@ -66,12 +64,11 @@ class Learner:
 
     def __init__(self, config: RunConfig) -> None:
         self.config: Any = config
-        self.rules = as_rules(config.rules)
-        if self.rules.manual:
-            raise ValueError(
-                f"rules {config.rules!r} are manual, and this trains with automatic melds and layoffs: "
-                f"expected {automatic(self.rules).text!r}; what it trains plays the manual rules too"
-            )
+        self.game = find_game(config.game)
+        self.rules = self.game.as_rules(config.rules)
+        self.game.check_trainable(self.rules, config.rules)
+        if config.matches and not self.game.has_matches:
+            raise ValueError(f"config: matches is {config.matches}; {self.game.title} is trained by single hands: 0")
         torch.set_num_threads(config.threads)
         try:
             self.device = torch.device(config.device)
@@ -94,7 +91,8 @@ class Learner:
     def build(self) -> Network:
         """Returns the network at the start: a new one, or that of the run or bundle it starts from."""
         config = self.config
-        network = build_network(config.network, network_settings(config.network, self.network_options()))
+        settings = network_settings(config.network, self.network_options(), self.game.name)
+        network = build_network(config.network, settings, self.game.name)
         if config.start_from:
             tensors = load_weights(Path(config.start_from))
             # The guess at the opponent's hand may be there in only one of them: not every algorithm trains it.
@@ -104,9 +102,9 @@ class Learner:
         return network.to(self.device)
 
     def network_options(self) -> dict[str, Any]:
-        """The settings of networks that the config gives."""
+        """The settings of networks that the config and the rules give."""
         names = ("width", "layers", "knock_bias", "cards", "card_layers", "skip")
-        return {name: getattr(self.config, name) for name in names}
+        return {name: getattr(self.config, name) for name in names} | self.game.network_options(self.rules)
 
     @property
     def remaining(self) -> float:
@@ -177,7 +175,7 @@ class Learner:
 
     def agent(self) -> NeuralAgent:
         """The network as it is, playing its likeliest actions."""
-        return NeuralAgent(self.network, device=str(self.device))
+        return NeuralAgent(self.network, device=str(self.device), game=self.game)
 
     def evaluate(self) -> dict[str, float]:
         """Plays against the agents of the config, on deals that no training table sees."""
@@ -185,9 +183,9 @@ class Learner:
         means = []
         agent = self.agent()
         for place, name in enumerate(self.config.eval_against):
-            result = play_match(
+            result = self.game.play_match(
                 agent,
-                agents.make(name),
+                self.game.make(name),
                 deals=self.config.eval_deals,
                 seed=self.config.seed + 1_000_003,
                 rules=self.rules,
@@ -197,7 +195,7 @@ class Learner:
                 "points_per_hand": result.points_per_hand,
                 "ci95_low": result.ci95[0],
                 "ci95_high": result.ci95[1],
-                "win_rate": result.hands_won / (2 * result.deals),
+                "win_rate": result.hands_won / result.hands,
             }
             if place == 0:
                 self.evaluation = figures
@@ -230,7 +228,8 @@ class Learner:
         return {
             "algorithm": self.algorithm,
             "step": self.step,
-            "tables": str(TABLE_DTYPE.descr),
+            "game": self.game.name,
+            "tables": str(self.game.tables.TABLE_DTYPE.descr),
             "evaluation": self.evaluation,
             "rules": self.rules.to_dict(),
             "network": {"name": self.config.network, "settings": self.network.settings},
@@ -251,10 +250,10 @@ class Learner:
             for name, optimizer in self.optimizers().items():
                 load_optimizer(optimizer, tensors, name)
             self.shuffle.set_state(tensors["shuffle"])
-            if header["tables"] != str(TABLE_DTYPE.descr):
+            if header["tables"] != str(self.game.tables.TABLE_DTYPE.descr):
                 raise CheckpointError(f"checkpoint {path} holds tables of another version of the engine")
             # The config names the rules; a file of that name may have changed since.
-            if Rules.from_dict(header["rules"]).fingerprint != self.rules.fingerprint:
+            if self.game.rules_of(header["rules"]).fingerprint != self.rules.fingerprint:
                 raise CheckpointError(
                     f"checkpoint {path} was trained by other rules than {self.config.rules!r} are now"
                 )
@@ -393,7 +392,8 @@ def _prepare(config: RunConfig, run: Path, overwrite: bool) -> bool:
         return False
     if not (run / CONFIG).exists():
         return False
-    there = load_config(run)
+    # A run of an older version lacks what it did not know: the game, which was gin.
+    there = {"game": "gin", **load_config(run)}
     wanted = {"algorithm": config.algorithm, **json.loads(json.dumps(config.to_dict()))}
     differing = [name for name in wanted if name not in FREE_ON_RESUME and there.get(name) != wanted[name]]
     if differing:

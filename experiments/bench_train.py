@@ -14,8 +14,11 @@ passes: both bring the two closer together. Width 64 is what ``MlpPolicy`` has b
 
 A round is whole updates, rollout and gradient steps, without evaluations or checkpoints. The rounds take turns, and
 their median counts, as in `experiments.bench`.
+
+`bench_recipe` measures a recipe alone, with its own network and opponents, and takes the rollout's time apart.
 """
 
+import dataclasses
 import platform
 import statistics
 import time
@@ -34,6 +37,7 @@ from training.ppo import Trainer
 OURS, PEER = "gin_env", "MaskablePPO"
 SELF_PLAY = "self-play"
 PARTS = ("rollout", "learn")
+RECIPE_PARTS = ("network", "opponents", "engine", "learn")
 LIBRARIES = ("gin-env", "torch", "numpy", "numba", "stable-baselines3", "sb3-contrib")
 
 
@@ -62,6 +66,89 @@ class TrainerLoop:
             parts[1] += now - collected
             trainer.collector.statistics()
         return Round(trainer.step - first, now - start, time.process_time() - cpu, tuple(parts))
+
+
+class RecipeLoop(TrainerLoop):
+    """This project's PPO, with the rollout's time taken apart.
+
+    Args:
+        config: What is trained.
+    """
+
+    def __init__(self, config: PPOConfig) -> None:
+        super().__init__(config)
+        self.spent = dict.fromkeys(("network", "opponents"), 0.0)
+        collector = self.trainer.collector
+        self.trainer.policy = self._timed("network", self.trainer.policy)  # type: ignore[method-assign]
+        collector.opponents.act = self._timed("opponents", collector.opponents.act)  # type: ignore[method-assign]
+
+    def _timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*args: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return function(*args)
+            finally:
+                self.spent[part] += time.perf_counter() - start
+
+        return timed
+
+    def run(self, seconds: float) -> Round:
+        """Trains for about so many seconds, at least one update. Its parts are those of `RECIPE_PARTS`."""
+        before = dict(self.spent)
+        round_ = super().run(seconds)
+        rollout, learn = round_.parts
+        network, opponents = (self.spent[part] - before[part] for part in ("network", "opponents"))
+        return round_._replace(parts=(network, opponents, rollout - network - opponents, learn))
+
+
+def bench_recipe(
+    config: PPOConfig,
+    name: str,
+    *,
+    seconds: float = 1.0,
+    rounds: int = 5,
+    progress: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Measures how fast a recipe trains, and where the time goes.
+
+    Args:
+        config: The recipe.
+        name: What to call it.
+        seconds: Least length of a round; it ends with an update.
+        rounds: Rounds.
+        progress: Called with a line of text before each measurement.
+
+    Returns:
+        Plain values: one entry as those of `bench_train`, whose ``parts`` are the shares of the network and of the
+        opponents in rollouts, of the engine with all else that a rollout does, and of learning.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    _check(seconds, rounds)
+    say = progress or (lambda line: None)
+    threads_before, kernels_before = torch.get_num_threads(), numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        say("getting ready (the first run on a machine compiles)")
+        # The rates do not depend on how far the learning is, but a decaying learning rate should never reach its end.
+        loop = RecipeLoop(dataclasses.replace(config, total_steps=10**12))
+        torch.set_num_threads(config.threads)
+        loop.run(1e-9)
+        runs = []
+        for number in range(rounds):
+            say(f"round {number + 1} of {rounds}")
+            runs.append(loop.run(seconds))
+    finally:
+        torch.set_num_threads(threads_before)
+        numba.set_num_threads(kernels_before)
+    line = {"library": OURS, "opponent": f"recipe {name}", "parameters": loop.parameters}
+    settings = ("tables", "horizon", "minibatch", "epochs", "width", "layers", "cards", "card_layers", "threads")
+    return {
+        "entries": [line | summary(runs, config.threads) | {"parts": _parts(runs, RECIPE_PARTS)}],
+        "settings": {field: getattr(config, field) for field in settings},
+        **_machine(seconds),
+    }
 
 
 class MaskablePPOLoop:
@@ -177,10 +264,7 @@ def bench_train(
     Raises:
         ValueError: If an argument is out of range.
     """
-    if rounds < 1:
-        raise ValueError(f"rounds is {rounds}; expected at least 1")
-    if not seconds > 0:
-        raise ValueError(f"seconds is {seconds}; expected more than 0")
+    _check(seconds, rounds)
     settings: dict[str, Any] = {
         "tables": tables,
         "horizon": horizon,
@@ -235,14 +319,27 @@ def bench_train(
         "ratio_per_core": ratio("per_core_second"),
         "missing": missing,
         "settings": settings,
+        **_machine(seconds),
+    }
+
+
+def _check(seconds: float, rounds: int) -> None:
+    if rounds < 1:
+        raise ValueError(f"rounds is {rounds}; expected at least 1")
+    if not seconds > 0:
+        raise ValueError(f"seconds is {seconds}; expected more than 0")
+
+
+def _machine(seconds: float) -> dict[str, Any]:
+    return {
         "seconds": seconds,
         "cpu": cpu_name(),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES},
     }
 
 
-def _parts(rounds: list[Round]) -> dict[str, float]:
+def _parts(rounds: list[Round], names: tuple[str, ...] = PARTS) -> dict[str, float]:
     """Returns the median over the rounds of each part's share of the time."""
     return {
-        name: statistics.median(one.parts[place] / one.seconds for one in rounds) for place, name in enumerate(PARTS)
+        name: statistics.median(one.parts[place] / one.seconds for one in rounds) for place, name in enumerate(names)
     }

@@ -4,6 +4,7 @@ Whatever needs numba or torch is imported by the command that uses it, so that h
 torch.
 """
 
+import dataclasses
 import json
 import os
 import re
@@ -1276,10 +1277,11 @@ def bench_train(words: list[str]) -> None:
     import tyro
 
     def arguments(
+        recipe: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None,
         tables: int = 1024,
         horizon: int = 64,
         minibatch: int = 4096,
-        epochs: int = 1,
+        epochs: int | None = None,
         width: int = 64,
         layers: int = 2,
         threads: int = 1,
@@ -1292,13 +1294,15 @@ def bench_train(words: list[str]) -> None:
         """Measure decisions per second of our PPO and, where it is installed, of sb3-contrib's MaskablePPO.
 
         Both train perceptrons of the same sizes with the same batches against the same player, in rounds that take
-        turns. A decision of the learner that enters the gradient counts, once however many passes are made.
+        turns. A decision of the learner that enters the gradient counts, once however many passes are made. A recipe is
+        measured alone, with its own network and opponents, and the time of its rollouts is taken apart.
 
         Args:
+            recipe: Measure this recipe instead. Of the options down to opponent only epochs then counts.
             tables: Tables of each.
             horizon: Decisions at each table between two updates; tables x horizon is the batch.
             minibatch: Decisions in each gradient step.
-            epochs: Passes over each batch.
+            epochs: Passes over each batch; 1, or as the recipe says.
             width: Units of each hidden layer.
             layers: Hidden layers.
             threads: Threads of torch.
@@ -1315,8 +1319,21 @@ def bench_train(words: list[str]) -> None:
     from experiments import bench_train
     from experiments.report import print_bench_train
 
-    as_json, out = wanted.pop("json"), wanted.pop("out")
-    result = bench_train.bench_train(**wanted, progress=lambda line: print(line, file=sys.stderr))
+    as_json, out, recipe, epochs = (wanted.pop(name) for name in ("json", "out", "recipe", "epochs"))
+
+    def say(line: str) -> None:
+        print(line, file=sys.stderr)
+
+    if recipe is not None:
+        from training.config import PPOConfig, load_recipe
+
+        config = load_recipe(find_recipe(recipe), PPOConfig)
+        if epochs is not None:
+            config = dataclasses.replace(config, epochs=epochs)
+        options = {name: wanted[name] for name in ("seconds", "rounds")}
+        result = bench_train.bench_recipe(config, recipe, **options, progress=say)
+    else:
+        result = bench_train.bench_train(**wanted, epochs=1 if epochs is None else epochs, progress=say)
     _tell(result, as_json, out, lambda console: print_bench_train(result, console))
 
 

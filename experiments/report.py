@@ -238,7 +238,7 @@ def bench_train_table(bench: Mapping[str, Any]) -> Table:
         caption_justify="left",
     )
     table.add_column("trainer, opponent", no_wrap=True)
-    for name in ("median", "best", "per core", "rollout", "learn"):
+    for name in ("median", "best", "per core", *bench["entries"][0]["parts"]):
         table.add_column(name, justify="right", no_wrap=True)
     for entry in bench["entries"]:
         rates = (entry["decisions_per_second"], entry["best"], entry["per_core_second"])
@@ -252,7 +252,12 @@ def print_bench_train(bench: Mapping[str, Any], console: Console) -> None:
     console.print(bench_train_table(bench))
     _print_machine(bench, console)
     first = bench["entries"][0]
-    rate = f"gin_env trains on {first['decisions_per_second']:,.0f} decisions a second against {first['opponent']}"
+    rate = f"gin_env trains on {first['decisions_per_second']:,.0f} decisions a second"
+    if "missing" not in bench:  # a recipe alone
+        rate += f" by the {first['opponent']}, {first['per_core_second']:,.0f} while it had a core"
+        console.print(rate, style="bold", highlight=False, soft_wrap=True)
+        return
+    rate += f" against {first['opponent']}"
     if bench["missing"]:
         console.print(bench["missing"], style="yellow", highlight=False, markup=False, soft_wrap=True)
     else:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,3 +93,33 @@ def test_bad_arguments(name: str, value: float) -> None:
 def test_an_unknown_opponent() -> None:
     with pytest.raises(ValueError, match="'nobody' is no agent"):
         bench(**TINY, opponent="nobody")
+
+
+def test_a_recipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text(
+        "tables = 8\nhorizon = 8\nminibatch = 16\nwidth = 8\nlayers = 1\nthreads = 1\n[opponents]\ngreedy = 0.5\n"
+    )
+    words = ["bench", "train", "--recipe", str(recipe), "--seconds", "1e-9", "--rounds", "2"]
+    assert main([*words, "--epochs", "3", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    (entry,) = result["entries"]
+    assert set(entry["parts"]) == {"network", "opponents", "engine", "learn"}
+    assert min(entry["parts"].values()) > 0
+    assert result["settings"]["epochs"] == 3
+    assert result["settings"]["tables"] == 8
+    assert main(words) == 0
+    assert f"by the recipe {recipe}" in " ".join(capsys.readouterr().out.split())
+    assert main(["bench", "train", "--recipe", "nothing"]) == 2
+    assert "there is no recipe 'nothing'" in capsys.readouterr().err
+
+
+def test_the_parts_of_a_recipe_add_up() -> None:
+    config = bench_train.PPOConfig(
+        tables=8, horizon=8, minibatch=16, width=8, layers=1, threads=1, opponents={"greedy": 0.5}
+    )
+    loop = bench_train.RecipeLoop(config)
+    loop.run(1e-9)
+    played = loop.run(0.05)
+    assert sum(played.parts) == pytest.approx(played.seconds, rel=0.2)
+    assert min(played.parts) > 0

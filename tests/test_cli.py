@@ -13,6 +13,7 @@ import agents
 from agents import match, match40
 from experiments import bench, cli
 from experiments.cli import main
+from experiments.commands.train import DEFAULT_RECIPES, recipe_names
 from gin_env import engine, preset
 from gin_env.record import read_records
 from gin_env.rulebook import SOURCES
@@ -561,12 +562,10 @@ def test_train_without_torch(tmp_path: Path) -> None:
 
 
 def test_packaged_recipes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.recipe_names() == sorted(
-        name for algorithm in cli.DEFAULT_RECIPES for name in cli.recipe_names(algorithm)
-    )
-    for algorithm, default in cli.DEFAULT_RECIPES.items():
-        assert default in cli.recipe_names(algorithm)
-        for name in cli.recipe_names(algorithm):
+    assert recipe_names() == sorted(name for algorithm in DEFAULT_RECIPES for name in recipe_names(algorithm))
+    for algorithm, default in DEFAULT_RECIPES.items():
+        assert default in recipe_names(algorithm)
+        for name in recipe_names(algorithm):
             with pytest.raises(SystemExit) as ended:
                 main(["train", algorithm, "--recipe", name, "--help"])
             assert ended.value.code == 0

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("gin_env", "agents", "training", "experiments")
+COMMANDS = sorted(path.stem for path in (ROOT / "experiments" / "commands").glob("[a-z]*.py"))
 SOURCES = [path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py"))]
 
 
@@ -66,6 +67,7 @@ def test_the_check_finds_what_it_should() -> None:
         ("agents", ["torch", "onnxruntime"]),
         ("agents.match", ["torch", "onnxruntime"]),
         ("experiments.cli", ["torch", "onnxruntime", "numba", "numpy", "tyro"]),
+        *((f"experiments.commands.{name}", ["torch", "onnxruntime", "numba", "numpy", "tyro"]) for name in COMMANDS),
         ("experiments.report", ["torch", "onnxruntime", "numba"]),
         ("experiments.runs", ["torch", "onnxruntime", "numba"]),
         ("experiments.docs", ["torch", "onnxruntime"]),

@@ -25,6 +25,7 @@ from agents import base
 from agents.match import Games, deck_hash, pair_interval, play_games, play_match
 from agents.result import summarise
 from experiments import cli, tournament, workers
+from experiments.commands.games import _with_address
 from experiments.sheets import _milliseconds, headline, print_tournament, rich_table, sheets, significance
 from experiments.standings import TournamentResult
 from experiments.tournament import MANIFEST, PIECES, Folder, Interrupted, TournamentError, make_plan, play_tournament
@@ -588,10 +589,10 @@ def test_what_is_missing_is_named(
 
 
 def test_ray_with_and_without_an_address() -> None:
-    assert cli._with_address(["--ray"]) == ["--ray", ""]
-    assert cli._with_address(["--ray", "greedy:knock=5", "a"]) == ["--ray", "", "greedy:knock=5", "a"]
+    assert _with_address(["--ray"]) == ["--ray", ""]
+    assert _with_address(["--ray", "greedy:knock=5", "a"]) == ["--ray", "", "greedy:knock=5", "a"]
     for address in ("auto", "local", "ray://head:10001", "10.0.0.1:6379"):
-        assert cli._with_address(["a", "--ray", address, "b"]) == ["a", "--ray", address, "b"]
+        assert _with_address(["a", "--ray", address, "b"]) == ["a", "--ray", address, "b"]
 
 
 def test_match_with_workers_tells_what_went_wrong(

@@ -36,7 +36,7 @@ def distinct(tables: Tables) -> Tables:
         (f"{SMALL},opening=0", (0, 1, 2), 20_000),
         (f"{SMALL},opening=9", (0, 1, 2), 20_000),
         (f"{SMALL},opening=6,stealing=own,rediscard=true", (0, 1), 10_000),
-        (f"{SMALL},opening=8,wrong_opening=penalty,draw_cap=4", (0,), 5_000),
+        (f"{SMALL},opening=8,wrong_opening=penalty,draw_cap=4", (0,), 4_000),
         (LARGER, (0,), 20_000),
         (f"{FOUR},opening=0", (0, 1, 2), 10_000),
         (f"{FOUR},opening=6", (0, 1, 2), 10_000),

@@ -7,7 +7,7 @@ last turn. It learns the rest. A `FlatNet` starts from noise. A `MeldNet` plays 
 
 import inspect
 from collections.abc import Mapping
-from itertools import chain, pairwise
+from itertools import chain, pairwise, permutations
 from typing import Any
 
 import torch
@@ -490,6 +490,50 @@ class MeldNet(SuitTrunk):
         others = hand.sum(dim=1, keepdim=True) - hand
         made = (run + (others - 1).clamp(min=0)).flatten(1) + self._plane(observation, "takes")
         return (made.clamp(max=1) * upcard).sum(dim=1, keepdim=True)
+
+
+class SuitAverage(nn.Module):
+    """A network of gin that looks at a position with its suits renamed in several ways, and averages what it sees.
+
+    The game is the same however its suits are called. A `FlatNet` has to learn that, and has not quite; a `SuitNet`
+    knows it, so for that one the average changes nothing.
+
+    Args:
+        network: The network.
+        size: Number of the 24 ways, the first of them as the cards are; 1 to 24.
+    """
+
+    def __init__(self, network: nn.Module, size: int = 24) -> None:
+        super().__init__()
+        if not 1 <= size <= 24:
+            raise ValueError(f"suits are averaged in {size} ways; expected 1 to 24")
+        self.network = network
+        self.settings: dict[str, Any] = network.settings  # type: ignore[assignment]
+        # Spread over the list, so that few ways are as different as can be.
+        ways = list(permutations(range(NUM_SUITS)))[:: 24 // size][:size]
+        planes = torch.arange(NUM_PLANES * NUM_CARDS).reshape(NUM_PLANES, NUM_SUITS, NUM_RANKS)
+        scalars = torch.arange(NUM_PLANES * NUM_CARDS, OBSERVATION_SIZE)
+        cards = torch.arange(DISCARD, BIG_GIN).reshape(2, NUM_SUITS, NUM_RANKS)  # discards and knocks
+        plain = torch.arange(DISCARD)
+        self.seen: Tensor
+        self.played: Tensor
+        self.back: Tensor
+        seen = [torch.cat([planes[:, list(way)].flatten(), scalars]) for way in ways]
+        played = [torch.cat([plain, cards[:, list(way)].flatten(), torch.tensor([BIG_GIN])]) for way in ways]
+        self.register_buffer("seen", torch.stack(seen), persistent=False)
+        self.register_buffer("played", torch.stack(played), persistent=False)
+        self.register_buffer("back", torch.stack(played).argsort(dim=1), persistent=False)
+
+    def forward(self, observation: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Computes the logarithm of the mean policy, and the mean value: see `SuitNet.forward`."""
+        chances = torch.zeros(mask.shape, device=observation.device)
+        value = torch.zeros(mask.shape[0], device=observation.device)
+        for seen, played, back in zip(self.seen, self.played, self.back, strict=True):
+            logits, one = self.network(observation[:, seen], mask[:, played])
+            chances += torch.softmax(logits, dim=1)[:, back]
+            value += one
+        size = self.seen.shape[0]
+        return masked_logits((chances / size).clamp(min=1e-30).log(), mask), value / size
 
 
 Network = SuitNet | FlatNet | MeldNet

@@ -11,7 +11,7 @@ import torch
 from agents.base import CHECKPOINT, gumbel
 from agents.bundle import other_rules
 from agents.games import GIN, Game, find_game
-from agents.networks import Network, build_network
+from agents.networks import Network, SuitAverage, build_network
 from gin_env.view import View
 
 FORMAT = 1  # of checkpoints
@@ -59,6 +59,8 @@ class CheckpointAgent(NeuralAgent):
         path: The run's folder, whose last checkpoint counts, or a checkpoint file in it.
         sample: Whether to draw from the policy instead of taking its likeliest action (any number but 0).
         any_rules: Whether it may play rules that it was not trained for (any number but 0).
+        average: In how many of the 24 ways to name the suits it looks at a position, to play by the mean
+            (`agents.networks.SuitAverage`).
 
     Attributes:
         rules: The rules it was trained for.
@@ -69,7 +71,7 @@ class CheckpointAgent(NeuralAgent):
         ValueError: If there is no checkpoint, or it is damaged or cannot be played.
     """
 
-    def __init__(self, path: str | Path, sample: int = 0, any_rules: int = 0) -> None:
+    def __init__(self, path: str | Path, sample: int = 0, any_rules: int = 0, average: int = 1) -> None:
         path = Path(path)
         self.any_rules = bool(any_rules)
         file = path / CHECKPOINT if path.is_dir() else path
@@ -78,8 +80,12 @@ class CheckpointAgent(NeuralAgent):
             game = find_game(header.get("game", "gin"))
             self.rules = game.rules_of(header["rules"])
             step = int(header["step"])
-            network = build_network(header["network"]["name"], header["network"]["settings"], game.name)
+            network: Any = build_network(header["network"]["name"], header["network"]["settings"], game.name)
             network.load_state_dict(weights)
+            if average != 1:
+                if game is not GIN:
+                    raise ValueError(f"averaging over suits is for gin, and this plays {game.title}")
+                network = SuitAverage(network, average)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             what = f"it lacks {error}" if isinstance(error, KeyError) else str(error).splitlines()[-1].strip()
             raise ValueError(f"checkpoint {file} cannot be played: {what}") from None

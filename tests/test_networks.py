@@ -21,6 +21,7 @@ from agents.networks import (
     Critic,
     FlatNet,
     Network,
+    SuitAverage,
     SuitNet,
     build_network,
     count_parameters,
@@ -446,3 +447,40 @@ def test_a_card_head_grows_without_a_change_of_what_it_computes(cards: int, card
     if cards > 4:
         assert large.window_out.weight.grad[:, 4:].abs().sum() > 0
         assert large.held_plain.weight.grad.unflatten(1, (2, -1))[:, :, 4:].abs().sum() > 0
+
+
+def test_averaging_over_suits() -> None:
+    """A flat network becomes blind to the names of suits; one that is already stays what it was."""
+    torch.manual_seed(4)
+    observation, mask = (torch.from_numpy(array) for array in look(played("cardpuzzle", 24, 9)))
+    flat = FlatNet(width=16, layers=1)
+    for parameter in flat.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    renamed = SuitAverage(flat, 24)
+    for size, same in ((24, True), (4, False)):
+        network = SuitAverage(flat, size)
+        assert network.seen.shape[0] == size
+        before = network(observation, mask)
+        for way in (5, 16):
+            seen, played_, back = renamed.seen[way], renamed.played[way], renamed.back[way]
+            logits, value = network(observation[:, seen], mask[:, played_])
+            logits = logits[:, back]
+            assert torch.allclose(logits, before[0], atol=1e-4) == same
+            assert torch.allclose(value, before[1], atol=1e-4) == same
+    # The mean of the policies, by hand, for one row.
+    row = [
+        torch.softmax(flat(observation[:1, s], mask[:1, p])[0], dim=1)[:, b]
+        for s, p, b in zip(renamed.seen, renamed.played, renamed.back, strict=True)
+    ]
+    logits, _ = renamed(observation[:1], mask[:1])
+    assert torch.allclose(torch.softmax(logits, dim=1), torch.stack(row).mean(dim=0), atol=1e-6)
+    suits = SuitNet(width=16, cards=4)
+    for parameter in suits.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    alone, averaged = suits(observation, mask), SuitAverage(suits)(observation, mask)
+    chances = [torch.softmax(one[0], dim=1) for one in (alone, averaged)]
+    assert torch.allclose(*chances, atol=1e-5)
+    assert torch.allclose(alone[1], averaged[1], atol=1e-4)
+    for size in (0, 25):
+        with pytest.raises(ValueError, match=f"averaged in {size} ways; expected 1 to 24"):
+            SuitAverage(flat, size)

@@ -200,3 +200,12 @@ def test_without_torch_it_says_which_extra(run: Path, package: str) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     needs = f"playing run {run} needs {package}; install it with: pip install 'gin-env[train]'"
     assert done.stderr == f"ginrummy: {needs}\n"
+
+
+def test_averaging_over_suits(run: Path) -> None:
+    plain, averaged = CheckpointAgent(run), agents.make(f"{run}:average=6")
+    views, masks = positions()
+    # The network of the run knows suits: nothing changes.
+    assert np.allclose(plain.probabilities(views, masks), averaged.probabilities(views, masks), atol=1e-5)
+    with pytest.raises(ValueError, match="averaged in 30 ways; expected 1 to 24"):
+        agents.make(f"{run}:average=30")

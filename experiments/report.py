@@ -236,6 +236,8 @@ def bench_train_table(bench: Mapping[str, Any]) -> Table:
         title_justify="left",
         caption="decisions of the learner that enter the gradient, in a second; per core: while it had one",
         caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
     )
     table.add_column("trainer, opponent", no_wrap=True)
     for name in ("median", "best", "per core", *bench["entries"][0]["parts"]):
@@ -243,7 +245,8 @@ def bench_train_table(bench: Mapping[str, Any]) -> Table:
     for entry in bench["entries"]:
         rates = (entry["decisions_per_second"], entry["best"], entry["per_core_second"])
         parts = (f"{100 * share:.0f} %" for share in entry["parts"].values())
-        table.add_row(f"{entry['library']}, {entry['opponent']}", *(f"{rate:,.0f}" for rate in rates), *parts)
+        label = f"{entry['library']}, {entry['opponent']}" if len(bench["entries"]) > 1 else entry["opponent"]
+        table.add_row(label, *(f"{rate:,.0f}" for rate in rates), *parts)
     return table
 
 

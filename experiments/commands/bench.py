@@ -82,7 +82,7 @@ def bench_train(words: list[str]) -> None:
         epochs: int | None = None,
         width: int = 64,
         layers: int = 2,
-        threads: int = 1,
+        threads: int | None = None,
         opponent: Annotated[str, tyro.conf.arg(metavar="AGENT")] = "random",
         seconds: float = 1.0,
         rounds: int = 5,
@@ -96,14 +96,15 @@ def bench_train(words: list[str]) -> None:
         measured alone, with its own network and opponents, and the time of its rollouts is taken apart.
 
         Args:
-            recipe: Measure this recipe instead. Of the options down to opponent only epochs then counts.
+            recipe: Measure this recipe instead. Of the options down to opponent only epochs and threads then
+                count.
             tables: Tables of each.
             horizon: Decisions at each table between two updates; tables x horizon is the batch.
             minibatch: Decisions in each gradient step.
             epochs: Passes over each batch; 1, or as the recipe says.
             width: Units of each hidden layer.
             layers: Hidden layers.
-            threads: Threads of torch.
+            threads: Threads of torch; 1, or as the recipe says.
             opponent: Who sits opposite the learner.
             seconds: Least length of a round; it ends with an update.
             rounds: Rounds of each; the median counts.
@@ -117,7 +118,8 @@ def bench_train(words: list[str]) -> None:
     from experiments import bench_train
     from experiments.report import print_bench_train
 
-    as_json, out, recipe, epochs = (wanted.pop(name) for name in ("json", "out", "recipe", "epochs"))
+    as_json, out, recipe = (wanted.pop(name) for name in ("json", "out", "recipe"))
+    given = {name: value for name in ("epochs", "threads") if (value := wanted.pop(name)) is not None}
 
     def say(line: str) -> None:
         print(line, file=sys.stderr)
@@ -125,13 +127,11 @@ def bench_train(words: list[str]) -> None:
     if recipe is not None:
         from training.config import PPOConfig, load_recipe
 
-        config = load_recipe(find_recipe(recipe), PPOConfig)
-        if epochs is not None:
-            config = dataclasses.replace(config, epochs=epochs)
+        config = dataclasses.replace(load_recipe(find_recipe(recipe), PPOConfig), **given)
         options = {name: wanted[name] for name in ("seconds", "rounds")}
         result = bench_train.bench_recipe(config, recipe, **options, progress=say)
     else:
-        result = bench_train.bench_train(**wanted, epochs=1 if epochs is None else epochs, progress=say)
+        result = bench_train.bench_train(**wanted, **given, progress=say)
     tell(result, as_json, out, lambda console: print_bench_train(result, console))
 
 

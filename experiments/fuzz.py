@@ -9,6 +9,8 @@ and the choices. So a failure is told by its rules and its seed, and the same tw
 import contextlib
 import dataclasses
 import shlex
+import signal
+import threading
 import time
 import traceback
 from collections import Counter
@@ -282,8 +284,21 @@ def fuzz(
     start = time.perf_counter()
     seen: set[str] = set()
     result = FuzzResult(seed, 0, 0, 0.0, Report(0, 0, Counter(), Counter()))
+    # Ctrl-C waits for the end of the trial: raised inside a kernel it would look like a failed check. The second one
+    # does not wait.
+    asked: list[int] = []
+
+    def ask(number: int, frame: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    mine = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, ask) if mine else None
     try:
         while not result.failure and (not result.trials or result.seconds < 60 * minutes):
+            if asked:
+                raise KeyboardInterrupt
             played, outcome = trial(seed + result.trials, rules, game)
             seen.add(played.fingerprint)
             result = dataclasses.replace(
@@ -298,4 +313,7 @@ def fuzz(
                 progress(result)
     except KeyboardInterrupt:
         result = dataclasses.replace(result, seconds=time.perf_counter() - start, interrupted=True)
+    finally:
+        if mine:
+            signal.signal(signal.SIGINT, before)
     return result

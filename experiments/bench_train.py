@@ -79,7 +79,7 @@ class RecipeLoop(TrainerLoop):
         super().__init__(config)
         self.spent = dict.fromkeys(("network", "opponents"), 0.0)
         collector = self.trainer.collector
-        self.trainer.policy = self._timed("network", self.trainer.policy)  # type: ignore[method-assign]
+        self.trainer.policy = self._timed("network", self.trainer.policy)  # type: ignore[assignment]
         collector.opponents.act = self._timed("opponents", collector.opponents.act)  # type: ignore[method-assign]
 
     def _timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:

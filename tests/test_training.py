@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ from gin_env.actions import TAKE
 from gin_env.rules import preset
 from gin_env.tables import OVER
 from gin_env.view import observe
+from training import losses
 from training.advantages import CUT_ENDED
 from training.checkpoint import (
     BEST,
@@ -43,7 +45,7 @@ from training.checkpoint import (
     save_checkpoint,
 )
 from training.config import CONFIGS, PAST, PPOConfig, load_recipe
-from training.metrics import GLOSSARY, METRICS
+from training.metrics import GLOSSARY, METRICS, Stopwatch
 from training.ppo import Interrupted, Trainer, TrainingError, train
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -383,6 +385,31 @@ def test_t14_a_loaded_checkpoint_plays_a_thousand_hands(straight: Path, sample: 
 # -------------------------------------------------------------------------------------------------------- resuming
 
 
+def test_overlapped_the_first_batch_is_the_same_and_the_next_is_played_by_the_network_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain, overlapped = Trainer(TINY), Trainer(changed(overlap=True))
+    start = overlapped.policy.copied()
+    first = plain.update(Stopwatch())
+    assert overlapped.update(Stopwatch()) == {**first, **{name: ANY for name in first if name.startswith("game/")}}
+    # Its probabilities are those of the weights before the first update.
+    ahead = overlapped.ahead
+    assert ahead is not None
+    for actor, same in ((start, True), (overlapped.policy, False)):
+        logits, _ = actor(ahead.observations[3], ahead.masks[3], ahead.hidden[3])
+        log_probs = losses.log_probabilities(torch.from_numpy(logits))
+        played = log_probs.gather(1, torch.from_numpy(ahead.actions[3]).unsqueeze(1)).squeeze(1).numpy()
+        assert np.allclose(played, ahead.log_probs[3], atol=1e-5) == same
+
+
+def test_what_is_played_beside_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    trainer = Trainer(changed(overlap=True))
+    trainer.update(Stopwatch())
+    monkeypatch.setattr(trainer.collector, "collect", lambda *_: crash(trainer))
+    with pytest.raises(Crash):
+        trainer.update(Stopwatch())
+
+
 @pytest.mark.parametrize("number", [1, 2, 5])
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been(
     straight: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -420,15 +447,18 @@ FULL = dataclasses.replace(
 )
 
 
+@pytest.mark.parametrize("overlap", [False, True], ids=["in turn", "overlapped"])
+@pytest.mark.parametrize("number", [1, 4])
 def test_a_run_with_everything_goes_on_as_if_it_had_not_been_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, overlap: bool
 ) -> None:
-    train(FULL, tmp_path / "straight")
+    full = dataclasses.replace(FULL, overlap=overlap)
+    train(full, tmp_path / "straight")
     with monkeypatch.context() as patch:
-        at_update(patch, 4, interrupt)
+        at_update(patch, number, interrupt)
         with pytest.raises(Interrupted):
-            train(FULL, tmp_path / "run")
-    train(FULL, tmp_path / "run")
+            train(full, tmp_path / "run")
+    train(full, tmp_path / "run")
     assert checkpoint_bytes(tmp_path / "run") == checkpoint_bytes(tmp_path / "straight")
     assert metrics(tmp_path / "run") == metrics(tmp_path / "straight")
     entry = metrics(tmp_path / "run")[-1]
@@ -492,11 +522,24 @@ def test_kl_stop_ends_the_passes_early() -> None:
         assert figures["losses/gradient_steps"] == steps
 
 
-def test_bfloat16_trains_about_the_same() -> None:
+def test_bfloat16_trains_about_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training.ppo, "has_bfloat16", lambda device: True)
     whole, half = (Trainer(changed(bf16=half)) for half in (False, True))
     figures = [trainer.learn(trainer.collector.collect(trainer.policy)) for trainer in (whole, half)]
     assert figures[0]["losses/value_loss"] == pytest.approx(figures[1]["losses/value_loss"], rel=0.05)
     assert figures[0] != figures[1]
+
+
+def test_bfloat16_is_left_off_where_it_would_crawl(
+    straight: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
+    train(changed(bf16=True), tmp_path / "run")
+    assert "bf16 is left off" in " ".join(capsys.readouterr().err.split())
+    assert metrics(tmp_path / "run") == metrics(straight)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True})
+    assert Trainer(changed(bf16=True)).bf16
+    assert not Trainer(TINY).bf16
 
 
 def test_a_device_that_is_not_there() -> None:

@@ -194,7 +194,10 @@ class PPOConfig(RunConfig):
     discount: float = 1.0
     """What a point is worth one decision later. Below 1 a sure knock now is preferred to gin some day."""
     bf16: bool = False
-    """Whether gradients are computed in bfloat16."""
+    """Whether gradients are computed in bfloat16, where the device has instructions for it."""
+    overlap: bool = False
+    """Whether the next batch is played while this one is learned from, on a second core or beside a GPU; it is played
+    by the network as it was one update before."""
 
     _AT_LEAST: ClassVar[Mapping[str, float]] = {
         **RunConfig._AT_LEAST,

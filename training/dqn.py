@@ -63,6 +63,7 @@ class Trainer(Player):
         config = self.config
         before = self.step
         self.set_learning_rate()
+        self.renew_past()
         self.collector.start()
         sums: dict[str, float] = {}
         first = self.gradient_steps

@@ -58,6 +58,7 @@ class Trainer(Player):
     def update(self, watch: Stopwatch) -> dict[str, float]:
         """Labels a batch of positions, and learns from what is in the memory."""
         before = self.step
+        self.renew_past()
         with watch.part("rollout"):
             self.play()
         with watch.part("learn"):

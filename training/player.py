@@ -30,6 +30,7 @@ class Player(Learner):
     past_samples: ClassVar[bool] = True  # whether past states draw from their policy, or play its likeliest action
 
     collector: Collector
+    past_due: bool = False  # whether the next update begins by keeping a past state
 
     def __init__(self, config: RunConfig) -> None:
         super().__init__(config)
@@ -54,6 +55,12 @@ class Player(Learner):
         if self.collector.opponents.need_past:
             self.keep_past()
 
+    def renew_past(self) -> None:
+        """Keeps a past state if it is time; an update calls it before it plays."""
+        if self.past_due:
+            self.keep_past()
+            self.past_due = False
+
     def keep_past(self) -> None:
         """Adds the network as it is to the past states among the opponents."""
         frozen = copy.deepcopy(self.network).requires_grad_(False)
@@ -65,9 +72,9 @@ class Player(Learner):
         return [torch.from_numpy(array).to(self.device) for array in arrays]
 
     def game_scalars(self, before: int) -> dict[str, float]:
-        """Ends an update that began at the step ``before``: keeps a past state if it is time; how hands ended."""
-        if self.collector.opponents.need_past and crossed(before, self.step, self.config.past_every):
-            self.keep_past()
+        """Ends an update that began at the step ``before``: whether it is time for a past state; how hands ended."""
+        every = self.config.past_every
+        self.past_due = self.collector.opponents.need_past and crossed(before, self.step, every)
         return {f"game/{name}": value for name, value in self.collector.statistics().items()}
 
     # ------------------------------------------------------------------------------------------------ checkpoints
@@ -82,15 +89,20 @@ class Player(Learner):
 
     def tensors(self) -> dict[str, Tensor]:
         """See `Learner.tensors`: the tables, of all processes."""
-        tables = self.world.gather(self.collector.tables.view(np.uint8))
-        return {"tables": torch.from_numpy(tables.copy())}
+        return self.table_tensors(self.collector.tables.view(np.uint8))
+
+    def table_tensors(self, tables: np.ndarray) -> dict[str, Tensor]:
+        """The bytes of these tables, and of the other processes' ones, as `load` takes them."""
+        rows = self.world.gather(tables)
+        return {"tables": torch.from_numpy(rows.copy())}
 
     def header(self) -> dict[str, Any]:
         """See `Learner.header`."""
-        return {"past": len(self.collector.opponents.past)}
+        return {"past": len(self.collector.opponents.past), "past_due": self.past_due}
 
     def load(self, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
         """See `Learner.load`."""
+        self.past_due = header.get("past_due", False)
         past = self.collector.opponents.past
         while len(past) < header["past"]:
             self.keep_past()

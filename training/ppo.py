@@ -4,15 +4,17 @@ One network plays all seats, or one seat against the agents of `training.config.
 decisions at each of N tables, advantages along them (`training.advantages`), a few passes of clipped gradient steps.
 """
 
+import copy
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from agents.networks import Critic
+from agents.networks import Critic, Network
 from training import losses, run
 from training.advantages import estimates
 from training.config import PPOConfig
@@ -22,11 +24,62 @@ from training.rollout import Batch
 from training.run import Interrupted, Summary, TrainingError
 
 
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether a device computes in bfloat16 itself. A processor that does not is many times slower than in float32."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type != "cpu" or not hasattr(torch.cpu, "get_capabilities"):  # it came with torch 2.8
+        return True
+    able = torch.cpu.get_capabilities()
+    return any(able.get(name, False) for name in ("amx_bf16", "avx512_bf16", "avx_ne_convert", "bf16"))
+
+
+class Actor:
+    """What the learner plays: a network's logits, and its values or those of a critic.
+
+    Args:
+        network: The network.
+        critic: Whose values count in place of the network's, if there is one.
+        device: Where they are.
+    """
+
+    def __init__(self, network: Network, critic: Critic | None, device: torch.device) -> None:
+        self.network, self.critic, self.device = network, critic, device
+
+    @torch.inference_mode()
+    def __call__(
+        self, observations: np.ndarray, masks: np.ndarray, hidden: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Logits and values as the collector asks for them."""
+        seen = torch.from_numpy(observations).to(self.device)
+        logits, values = self.network(seen, torch.from_numpy(masks).to(self.device))
+        if self.critic is not None:
+            values = self.critic(seen, torch.from_numpy(hidden).to(self.device))
+        return logits.cpu().numpy(), values.cpu().numpy()
+
+    def modules(self) -> list[nn.Module]:
+        """The network and, where there is one, the critic."""
+        return [self.network] if self.critic is None else [self.network, self.critic]
+
+    def copied(self) -> "Actor":
+        """Returns an actor of its own that plays the same."""
+        return Actor(copy.deepcopy(self.network), copy.deepcopy(self.critic), self.device)
+
+    def follow(self, other: "Actor") -> None:
+        """Takes over the other's weights."""
+        for own, its in zip(self.modules(), other.modules(), strict=True):
+            own.load_state_dict(its.state_dict())
+
+
 class Trainer(Player):
     """PPO in progress.
 
     Args:
         config: What to train.
+
+    Attributes:
+        policy: What plays, as it is now.
+        ahead: With ``overlap``, the next batch, which is there already.
     """
 
     algorithm = "ppo"
@@ -44,6 +97,17 @@ class Trainer(Player):
         self.optimizer = torch.optim.Adam(parameters, lr=config.learning_rate, eps=1e-5)
         self.sees_hand = "hand" in self.network.settings and bool(self.network.settings["hand"])
         self.sit_down(config.horizon, hidden=self.critic is not None or self.sees_hand)
+        self.bf16 = config.bf16 and has_bfloat16(self.device)
+        if config.bf16 and not self.bf16:
+            self.notes.append("bf16 is left off: this device has no instructions for bfloat16, float32 is faster")
+        self.policy = Actor(self.network, self.critic, self.device)
+        self.ahead: Batch | None = None
+        if config.overlap:
+            # What plays beside the learning: the weights of the moment when it began, and the tables as they were then.
+            self.acting = self.policy.copied()
+            self.dealt = self.collector.tables.view(np.uint8)  # as bytes: see `load`
+            self.repeats = False  # whether the next batch is to be played again, after a checkpoint was read
+            self.places = 0
 
     def network_options(self) -> dict[str, Any]:
         """See `Learner.network_options`."""
@@ -54,20 +118,38 @@ class Trainer(Player):
     def update(self, watch: Stopwatch) -> dict[str, float]:
         """One batch and its gradient steps."""
         before = self.step
-        with watch.part("rollout"):
-            batch = self.collector.collect(self.policy)
-        with watch.part("learn"):
-            scalars = self.learn(batch)
+        if self.config.overlap:
+            scalars = self.update_beside(watch)
+        else:
+            self.renew_past()
+            with watch.part("rollout"):
+                batch = self.collector.collect(self.policy)
+            with watch.part("learn"):
+                scalars = self.learn(batch)
         return scalars | self.game_scalars(before)
 
-    @torch.inference_mode()
-    def policy(self, observations: np.ndarray, masks: np.ndarray, hidden: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Logits and values as the collector asks for them."""
-        seen = torch.from_numpy(observations).to(self.device)
-        logits, values = self.network(seen, torch.from_numpy(masks).to(self.device))
-        if self.critic is not None:
-            values = self.critic(seen, torch.from_numpy(hidden).to(self.device))
-        return logits.cpu().numpy(), values.cpu().numpy()
+    def update_beside(self, watch: Stopwatch) -> dict[str, float]:
+        """The gradient steps of a batch, while the next one is played by the network as it was before them."""
+        with watch.part("rollout"):
+            batch = self.ahead or self.play_ahead(self.acting if self.repeats else self.policy)
+            if self.repeats:  # its hands were counted when they were first played
+                self.collector.statistics()
+                self.repeats = False
+            self.renew_past()
+            self.acting.follow(self.policy)
+            self.dealt = self.collector.tables.view(np.uint8).copy()
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            following = beside.submit(self.play_ahead, self.acting)
+            with watch.part("learn"):
+                scalars = self.learn(batch)
+            with watch.part("rollout"):
+                self.ahead = following.result()
+        return scalars
+
+    def play_ahead(self, actor: Actor) -> Batch:
+        """Plays a batch into the other half of the collector's memory."""
+        self.places = 1 - self.places
+        return self.collector.collect(actor, self.places)
 
     def learn(self, batch: Batch) -> dict[str, float]:
         """Takes the gradient steps of one batch and returns the mean of each figure."""
@@ -104,7 +186,7 @@ class Trainer(Player):
                 # index_select copies whole rows, which is much faster than what [rows] does.
                 seen, legal = observations.index_select(0, rows), masks.index_select(0, rows)
                 target = targets[rows]
-                with torch.autocast(self.device.type, torch.bfloat16, enabled=config.bf16):
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
                     logits, new_values, guess = self.forward(seen, legal)
                     if self.critic is not None:
                         base = self.critic(seen, hidden.index_select(0, rows))
@@ -161,7 +243,19 @@ class Trainer(Player):
         modules = dict(super().modules())
         if self.critic is not None:
             modules["critic"] = self.critic
+        if self.config.overlap:
+            modules |= {f"acting{number}": module for number, module in enumerate(self.acting.modules())}
         return modules
+
+    def tensors(self) -> dict[str, Tensor]:
+        """See `Learner.tensors`: where a batch is there already, the tables from which it can be played again."""
+        return super().tensors() if self.ahead is None else self.table_tensors(self.dealt)
+
+    def load(self, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> None:
+        """See `Learner.load`."""
+        super().load(tensors, header)
+        if self.config.overlap:
+            self.repeats = True
 
     def optimizers(self) -> Mapping[str, torch.optim.Optimizer]:
         """See `Learner.optimizers`."""

@@ -163,20 +163,24 @@ class Collector:
         self.hand_turns: list[np.ndarray] = []
         hidden_size = HIDDEN_SIZE if hidden else 0
         size, num_actions, seats = game.observation_size(rules), game.num_actions(rules), game.seats(rules)
-        self._batch = Batch(
-            observations=np.empty((horizon, tables, size), dtype=np.float32),
-            masks=np.empty((horizon, tables, num_actions), dtype=np.int8),
-            actions=np.empty((horizon, tables), dtype=np.int64),
-            log_probs=np.empty((horizon, tables), dtype=np.float32),
-            values=np.empty((horizon, tables), dtype=np.float32),
-            seats=np.empty((horizon, tables), dtype=np.int8),
-            rewards=np.empty((horizon, tables), dtype=np.float32),
-            won=np.empty((horizon, tables, seats), dtype=np.float32),
-            cuts=np.empty((horizon, tables), dtype=np.int8),
-            last_values=np.empty(tables, dtype=np.float32),
-            last_seats=np.empty(tables, dtype=np.int8),
-            hidden=np.empty((horizon, tables, hidden_size), dtype=np.float32),
-        )
+        # Two, since one may be played while the other is learned from; they take their memory when they are first used.
+        self._batches = [
+            Batch(
+                observations=np.empty((horizon, tables, size), dtype=np.float32),
+                masks=np.empty((horizon, tables, num_actions), dtype=np.int8),
+                actions=np.empty((horizon, tables), dtype=np.int64),
+                log_probs=np.empty((horizon, tables), dtype=np.float32),
+                values=np.empty((horizon, tables), dtype=np.float32),
+                seats=np.empty((horizon, tables), dtype=np.int8),
+                rewards=np.empty((horizon, tables), dtype=np.float32),
+                won=np.empty((horizon, tables, seats), dtype=np.float32),
+                cuts=np.empty((horizon, tables), dtype=np.int8),
+                last_values=np.empty(tables, dtype=np.float32),
+                last_seats=np.empty(tables, dtype=np.int8),
+                hidden=np.empty((horizon, tables, hidden_size), dtype=np.float32),
+            )
+            for _ in range(2)
+        ]
         self._next = (
             np.empty((tables, size), dtype=np.float32),
             np.empty((tables, num_actions), dtype=np.int8),
@@ -196,10 +200,15 @@ class Collector:
         self._move_opponents(np.zeros_like(self._won), np.full(tables, CUT_ENDED, dtype=np.int8))
         self._started = True
 
-    def collect(self, policy: Policy) -> Batch:
-        """Plays T decisions of the learner at each table. The arrays are overwritten by the next call."""
+    def collect(self, policy: Policy, place: int = 0) -> Batch:
+        """Plays T decisions of the learner at each table.
+
+        Args:
+            policy: What the learner plays.
+            place: 0 or 1, where the batch is kept. The next one for the same place overwrites its arrays.
+        """
         self.start()
-        batch = self._batch
+        batch = self._batches[place]
         for t in range(batch.actions.shape[0]):
             self.game.view.look(self.tables, None, batch.observations[t], batch.masks[t])
             if batch.hidden.size:

@@ -57,6 +57,7 @@ class Learner:
         step: Decisions of the learner so far.
         evaluation: The figures of the last evaluation.
         best: The best evaluation so far and its step.
+        notes: Sentences to tell at the start.
     """
 
     algorithm: ClassVar[str]
@@ -87,6 +88,7 @@ class Learner:
         self.step = 0
         self.evaluation: dict[str, float] = {}
         self.best: dict[str, float] = {}
+        self.notes: list[str] = []
 
     def build(self) -> Network:
         """Returns the network at the start: a new one, or that of the run or bundle it starts from."""
@@ -327,6 +329,8 @@ def train(
                 log = stack.enter_context(Log(run, learner.step))
         display = stack.enter_context(Display(config.total_steps, learner.step, quiet=not world.leads))
         interrupted = stack.enter_context(_interruptible())
+        for note in learner.notes:
+            display.line(note)
         if resume:
             display.line(f"going on with {run} at step {learner.step:,}")
         start, first_step, watch = time.perf_counter(), learner.step, Stopwatch()

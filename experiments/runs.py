@@ -65,6 +65,16 @@ class Run:
         return self.curve[-1] if self.curve else None
 
     @property
+    def level(self) -> Point | None:
+        """The first evaluation from which on it was never behind: how long it takes to reach the player."""
+        reached = None
+        for point in reversed(self.curve):
+            if point.mean < 0:
+                break
+            reached = point
+        return reached
+
+    @property
     def state(self) -> str:
         """``training``, ``finished`` or ``stopped``."""
         if self.holder is not None:
@@ -85,6 +95,7 @@ class Run:
             "decisions_per_second": self.rate,
             "last": self.last._asdict() if self.last else None,
             "best": self.best._asdict() if self.best else None,
+            "level": self.level._asdict() if self.level else None,
             "curve": [point._asdict() for point in self.curve],
             "config": self.config,
         }
@@ -223,11 +234,14 @@ def names(runs: Sequence[Run]) -> list[str]:
 
 def runs_table(runs: Sequence[Run], against: str) -> Table:
     """Returns the table of some runs, a line for each."""
-    caption = f"last, best: points a hand v {against}, likeliest action (±: 95 % interval)"
+    caption = (
+        f"last, best: points a hand v {against}, likeliest action (±: 95 % interval); level: the time when it was first "
+        "evaluated as not behind, for good"
+    )
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), caption=caption, caption_justify="left")
     table.add_column("run", overflow="fold", min_width=8)
     table.add_column("", no_wrap=True)
-    for column in ("decisions", "time", "last", "best", "at"):
+    for column in ("decisions", "time", "last", "best", "at", "level"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("state", no_wrap=True)
     for run, name in zip(runs, names(runs), strict=True):
@@ -239,6 +253,7 @@ def runs_table(runs: Sequence[Run], against: str) -> Table:
             f"{run.last.mean:+.2f}{_spread(run.last)}" if run.last else "-",
             f"{run.best.mean:+.2f}" if run.best else "-",
             _short(run.best.step) if run.best else "-",
+            _duration(run.level.seconds) if run.level else "-",
             run.state + ("" if run.state == "finished" else f" {100 * run.step / run.total:.0f} %"),
             style={"training": "bold", "stopped": "dim"}.get(run.state),
         )

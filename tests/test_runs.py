@@ -47,13 +47,17 @@ def test_a_run(tmp_path: Path) -> None:
     assert run.curve == tuple(Point(step, seconds, mean, mean - 1, mean + 1) for step, seconds, mean, _ in CURVE)
     assert run.last == run.curve[2]
     assert run.best == run.curve[1]
+    assert run.level == run.curve[1]
+    assert run.to_json()["level"]["seconds"] == 30.0
     assert run.state == "finished"
 
 
 def test_a_run_against_another_player(tmp_path: Path) -> None:
     run = read_run(make(tmp_path / "a"), "gin-only")
     assert run.curve == tuple(Point(step, seconds, mean, None, None) for step, seconds, _, mean in CURVE)
+    assert run.level == run.curve[2]
     run = read_run(tmp_path / "a", "random")
+    assert run.level is None
     assert (run.curve, run.best, run.last) == ((), None, None)
 
 

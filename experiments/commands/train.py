@@ -40,11 +40,14 @@ def _train(algorithm: str, words: list[str], about: str) -> None:
 
     import tyro
 
-    from training.config import CONFIGS, load_recipe
+    from training.config import CONFIGS, DEFAULT_RULES, load_recipe
 
-    # The recipe first: what it says is what the other options default to, and what the help shows.
-    usual = GAME_RECIPES.get((algorithm, _option(words, "--game") or "gin"), DEFAULT_RECIPES[algorithm])
+    # The recipe first: what it says is what the other options default to, and what the help shows. The game comes with
+    # it, since the default of the rules depends on it.
+    game = _option(words, "--game")
+    usual = GAME_RECIPES.get((algorithm, game or "gin"), DEFAULT_RECIPES[algorithm])
     recipe = _option(words, "--recipe") or usual
+    changes = {"game": game} if game in DEFAULT_RULES else {}
     path = find_recipe(recipe)
     kind = CONFIGS[algorithm]
     fields: list[tuple[str, Any]] = [
@@ -72,7 +75,7 @@ def _train(algorithm: str, words: list[str], about: str) -> None:
         ("overwrite", Annotated[bool, tyro.conf.arg(help="Start afresh in a folder that holds a run.")]),
     ]
     options = make_dataclass("Options", fields, frozen=True)
-    default = options(load_recipe(path, kind), recipe, Path("runs") / path.stem, False)
+    default = options(load_recipe(path, kind, **changes), recipe, Path("runs") / path.stem, False)
     description = (
         f"{about} Ctrl-C stops after the update in progress and leaves a checkpoint, from which the same command goes "
         f"on. Recipes of this package: {', '.join(recipe_names(algorithm))}."

@@ -238,6 +238,7 @@ def test_a_module_is_told_which_game_it_is(monkeypatch: pytest.MonkeyPatch) -> N
 def test_make_vec_gives_the_native_vector_environment() -> None:
     envs = gymnasium.make_vec(ENV, num_envs=8, rules=FOUR)
     assert type(envs) is Rummy40VectorEnv
+    assert [opponent.name for opponent in envs.opponents] == ["greedy"] * 3
     observations, infos = envs.reset(seed=1)
     assert np.array_equal(infos["action_mask"].shape, (8, 1987))
     for _ in range(30):

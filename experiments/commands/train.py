@@ -237,20 +237,22 @@ def export(words: list[str]) -> None:
     def arguments(
         run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")],
         out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    ) -> tuple[Path, Path]:
+        deals: int = 1000,
+    ) -> tuple[Path, Path, int]:
         """Turn a training run into a bundle: a folder that plays through onnxruntime, without torch.
 
         Args:
             run: Folder of the run.
             out: Folder of the bundle; by default bots/ and the run's name.
+            deals: Deals against each opponent of the model card, each played in all seatings.
         """
-        return run, Path("bots") / run.name if out is None else out
+        return run, Path("bots") / run.name if out is None else out, deals
 
-    run, out = parse(arguments, "export", words)
+    run, out, deals = parse(arguments, "export", words)
     if not run.is_dir():
         raise ValueError(f"there is no run {run}")
 
     from training.export import export as write_bundle
 
-    write_bundle(run, out)
+    write_bundle(run, out, deals=deals)
     print(f"{run} is exported to {out}; next: ginrummy match {out} greedy")

@@ -27,11 +27,12 @@ class Game:
     Attributes:
         name: What config files and the command line call it.
         title: What people call it.
-        package: Where its floor lies: the modules engine, view, tables, rules and actions.
+        package: Where its floor lies: the modules engine, view, tables, rules, actions and record.
         preset: The rules that are played if none are named.
         free_rules: Fields of the rules that decide what happens between hands, or who lays the melds: not what a policy
             learns.
         opponents: Players that an exported policy is measured against.
+        match_end: Field of the rules that says when a match ends.
         has_matches: Whether hands of a match can be paid by the chance to win it (`training.chances`).
         has_critic: Whether there is a critic that sees all cards (`agents.networks.Critic`).
     """
@@ -43,12 +44,13 @@ class Game:
     preset: ClassVar[str]
     free_rules: ClassVar[tuple[str, ...]]
     opponents: ClassVar[tuple[str, ...]]
+    match_end: ClassVar[str]
     has_matches: ClassVar[bool] = False
     has_critic: ClassVar[bool] = False
 
     def __getattr__(self, name: str) -> Any:
         # The modules, which need numba.
-        if name in ("engine", "view", "tables", "rules", "actions"):
+        if name in ("engine", "view", "tables", "rules", "actions", "record"):
             module = import_module(f"{self.package}.{name}")
             setattr(self, name, module)
             return module
@@ -153,6 +155,7 @@ class Gin(Game):
     preset = "cardpuzzle"
     free_rules = ("first_dealer", "next_dealer", "target", "manual", "knocker_melds", "layoffs", "defender_melds")
     opponents = ("random", "greedy", "gin-only", "early-knock")
+    match_end = "target"
     has_matches = True
     has_critic = True
 
@@ -217,6 +220,7 @@ class Rummy40(Game):
     preset = "rummy40"
     free_rules = ("first_dealer", "limit")
     opponents = ("random", "greedy")
+    match_end = "limit"
 
     def seats(self, rules: AnyRules) -> int:
         """See `Game.seats`."""
@@ -262,3 +266,8 @@ def find_game(name: str) -> Game:
     if name not in GAMES:
         raise ValueError(f"{name!r} is no game; expected one of {', '.join(GAMES)}")
     return GAMES[name]
+
+
+def game_of_rules(rules: AnyRules) -> Game:
+    """Returns the game that rules are of."""
+    return next(game for game in GAMES.values() if game.rules_class == type(rules).__name__)

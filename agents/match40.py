@@ -16,26 +16,23 @@ Two copies of a player that makes no random choices score exactly zero on every 
     True
 """
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
+from agents import duplicate
 from agents.base import Agent, game_of
-from agents.match import AGENT_STREAM, HASH_CHUNK, MAX_HANDS, AgentError, Dialect, Scribe, Side, agent_version
+from agents.duplicate import AgentError, Book, deck_hash, identify, play_deals
+from agents.games import find_game
 from agents.result import Games as GinGames
 from agents.result import Speed, pair_interval, plain_interval, speed_of
 from gin_env.cards import CARD_POINTS
-from gin_env.rummy40 import engine
-from gin_env.rummy40.actions import DRAW, TAKE, action_name
 from gin_env.rummy40.cards import JOKER, held
-from gin_env.rummy40.engine import EPISODE_ENDED, HAND_ENDED, NO_ACTION
-from gin_env.rummy40.record import Record, hand_record
-from gin_env.rummy40.rules import MAX_SEATS, PRESETS, Rummy40Rules, as_rules
+from gin_env.rummy40.record import Record
+from gin_env.rummy40.rules import MAX_SEATS, Rummy40Rules
 from gin_env.rummy40.tables import MAX_MOVES, OUT, STOCK_OUT, TRUNCATED, Tables
-from gin_env.rummy40.view import observe
 
 __all__ = [
     "AgentError",
@@ -53,11 +50,7 @@ __all__ = [
     "summarise",
 ]
 
-RUMMY40 = Dialect(DRAW, TAKE, action_name, hand_record, Record)
-# Decisions that the keys of one hand leave room for.
-HAND_DECISIONS = 2048
-assert HAND_DECISIONS > MAX_MOVES
-HAND_SHIFT = np.uint64(44)  # where the number of the hand stands in the number of a key
+RUMMY40 = find_game("rummy40")
 SHARE = 12  # a win is shared in twelfths: among two, three or four
 
 # What is counted of each side, over all its seats.
@@ -322,41 +315,8 @@ def check_match(rules: Rummy40Rules | str, match: bool, deals: int, seed: int, b
     Raises:
         ValueError: If one cannot.
     """
-    rules = as_rules(rules)
-    if deals < 1:
-        raise ValueError(f"deals is {deals}; expected at least 1")
-    if batch < 1:
-        raise ValueError(f"batch is {batch}; expected at least 1 game")
-    engine.mix_keys(seed, np.zeros(1, dtype=np.uint64))  # raises if the seed is out of range
-    if match and rules.limit is None:
-        raise ValueError(f"rules {rules.text!r} have no limit: a match of one hand is played with match=False")
-    return rules
-
-
-def identify(a: Agent, b: Agent, *, rules: Rummy40Rules, match: bool, seed: int, deals: int) -> dict[str, object]:
-    """Returns the fields of `MatchResult` that say what was played by whom."""
-    return {
-        "a": a.name,
-        "b": b.name,
-        "versions": (agent_version(a), agent_version(b)),
-        "rules": rules.text if rules.name in PRESETS else rules.name,
-        "fingerprint": rules.fingerprint,
-        "match": match,
-        "seed": int(seed),
-        "deck_hash": deck_hash(rules, seed, deals),
-    }
-
-
-def deck_hash(rules: Rummy40Rules, seed: int, deals: int, first: int = 0) -> str:
-    """SHA-256 over deals in order: of each, one byte for the dealer and one for each card of the deck.
-
-    Of matches it is that of their first hands; the rest follows from the same key.
-    """
-    digest = hashlib.sha256()
-    for start in range(first, first + deals, HASH_CHUNK):
-        tables = engine.new_tables(rules, min(HASH_CHUNK, first + deals - start), seed=seed, first=start)
-        digest.update(np.column_stack([tables["dealer"], tables["deck"][:, : rules.deck_size]]).tobytes())
-    return digest.hexdigest()
+    checked: Rummy40Rules = duplicate.check_match(RUMMY40, rules, match, deals, seed, batch)
+    return checked
 
 
 def play_games(
@@ -403,100 +363,42 @@ def play_games(
     for agent in (a, b):
         if game_of(agent) != "rummy40":
             raise ValueError(f"agent {agent.name!r} plays {game_of(agent)}; expected one that plays rummy40")
-    seats, each = rules.seats, games_of_deal(rules.seats)
-    sides = tuple(Side(agent, number, forfeits, RUMMY40, each) for number, agent in enumerate((a, b)))
-    root = int(engine.mix_keys(seed, np.array([AGENT_STREAM], dtype=np.uint64))[0])
-    book = _Book(first, deals, seats)
-    scribe = None
-    if record is not None:
-
-        def seating(number: int) -> list[int]:
-            whose: list[int] = sides_of(np.array([number]), seats)[0].tolist()
-            return whose
-
-        scribe = Scribe(record, rules, match, (a.name, b.name), each * first, RUMMY40, seating, each)
-    batch = min(batch, *(getattr(agent, "max_games", batch) for agent in (a, b)))
-    start, stop = each * first, each * (first + deals)
-
-    def deal(low: int, high: int) -> tuple[np.ndarray, Tables]:
-        numbers = np.arange(low, high)
-        dealt = engine.new_tables(
-            rules, (high - 1) // each - low // each + 1, seed=seed, first=low // each, match=match
-        )
-        return numbers, dealt.take(numbers // each - low // each)
-
-    dealt = min(start + batch, stop)
-    finished = 0
-    numbers, tables = deal(start, dealt)
-    while numbers.size:
-        views, masks = observe(tables), engine.legal(tables)
-        places = numbers * HAND_DECISIONS + tables["num_moves"]
-        keys = engine.mix_keys(root, places.astype(np.uint64) + (tables["hand_number"].astype(np.uint64) << HAND_SHIFT))
-        actions = np.empty(numbers.size, dtype=np.int64)
-        mover = sides_of(numbers, seats)[np.arange(numbers.size), tables["mover"]]
-        for side in sides:
-            rows = np.flatnonzero(mover == side.number)
-            if rows.size:
-                actions[rows] = side.act(views.take(rows), masks[rows], keys[rows], numbers[rows])
-        _, over = engine.step(tables, actions)
-        lost = np.flatnonzero(actions == NO_ACTION)
-        over[lost] = EPISODE_ENDED
-        rows = np.flatnonzero(over)
-        if not rows.size:
-            continue
-
-        played = rows if not lost.size else rows[actions[rows] != NO_ACTION]
-        book.enter(numbers[played], tables.take(played))
-        for row in lost:
-            book.forfeit(int(numbers[row]), tables[row])
-        if match:
-            over[rows[book.hands_of(numbers[rows]) >= MAX_HANDS]] = EPISODE_ENDED
-        if scribe is not None:
-            scribe.enter(numbers, tables, over, lost)
-        going_on = np.flatnonzero(over == HAND_ENDED)
-        if going_on.size:
-            engine.deal(tables, going_on)
-        done = np.flatnonzero(over == EPISODE_ENDED)
-        if done.size:
-            whole = done if not lost.size else done[actions[done] != NO_ACTION]
-            book.finish(numbers[whole], tables.take(whole), match)
-        finished += done.size
-        if progress is not None and done.size:
-            progress(finished, stop - start)
-        # Refill the rows that came free, and drop those for which no game is left.
-        refill = min(done.size, stop - dealt)
-        if refill:
-            numbers[done[:refill]], tables[done[:refill]] = deal(dealt, dealt + refill)
-            dealt += refill
-        if refill < done.size:
-            keep = np.delete(np.arange(numbers.size), done[refill:])
-            numbers, tables = numbers[keep], tables.take(keep)
-
-    for side in sides:
-        book.tell(side)
-    return book.games
+    book = _Book(first, deals, rules.seats, match)
+    play_deals(
+        a,
+        b,
+        book,
+        deals=deals,
+        seed=seed,
+        rules=rules,
+        match=match,
+        batch=batch,
+        forfeits=forfeits,
+        progress=progress,
+        record=record,
+    )
+    games: Games = book.games
+    return games
 
 
-class _Book:
-    """What is kept of the games, by their numbers."""
+class _Book(Book):
+    """The book of Rummy40."""
 
-    def __init__(self, first: int, deals: int, seats: int) -> None:
-        self.games = Games.empty(first, deals, seats)
-        self.seats, self.start = seats, games_of_deal(seats) * first
-        # The same memory, a row for each game.
-        self.points, self.hands, self.won = (
-            array.reshape(-1) for array in (self.games.points, self.games.hands, self.games.won)
-        )
+    game = RUMMY40
+    hand_decisions = 2048
+    assert hand_decisions > MAX_MOVES
+    side_counts, hand_counts = SIDE_COUNTS, HAND_COUNTS
 
-    def count(self, side: int, **counts: int) -> None:
-        """Adds to what is counted of a side."""
-        for name, number in counts.items():
-            self.games.sides[side, SIDE_COUNTS.index(name)] += number
+    def __init__(self, first: int, deals: int, seats: int, match: bool) -> None:
+        super().__init__(Games.empty(first, deals, seats), seats)
+        self.match = match
 
-    def count_hands(self, **counts: int) -> None:
-        """Adds to what is counted of all hands."""
-        for name, number in counts.items():
-            self.games.counts[HAND_COUNTS.index(name)] += number
+    def side_of(self, numbers: np.ndarray, seats: np.ndarray) -> np.ndarray:
+        """See `Book.side_of`."""
+        places = numbers % self.games_of_deal
+        alone = places // self.seats
+        sides: np.ndarray = np.where(seats == places % self.seats, alone, 1 - alone)
+        return sides
 
     def enter(self, numbers: np.ndarray, tables: Tables) -> None:
         """Enters hands that have ended, at most one of each game."""
@@ -549,15 +451,11 @@ class _Book:
                 **{f"points_{k + 1}": points[mine & (place == k)].sum() for k in range(seats)},
             )
 
-    def hands_of(self, numbers: np.ndarray) -> np.ndarray:
-        """Hands that have ended in some games so far."""
-        return self.hands[numbers - self.start]
-
-    def finish(self, numbers: np.ndarray, tables: Tables, match: bool) -> None:
+    def finish(self, numbers: np.ndarray, tables: Tables) -> None:
         """Enters who won games that are over: the match, or the hand. A match that was not decided is shared by all."""
         penalties = tables["penalties"][:, : self.seats]
         winners = penalties == penalties.min(axis=1, keepdims=True)
-        if match:
+        if self.match:
             winners = (tables["match_winners"][:, : self.seats] > 0) | ~tables["match_over"][:, None]
         self._finish(numbers, winners)
 
@@ -580,11 +478,6 @@ class _Book:
         self._finish(one, ~lost[None, :])
         self.count_hands(hands=1)
         self.count(int(sides_of(one, self.seats)[0, seat]), forfeits=1)
-
-    def tell(self, side: Side) -> None:
-        """Enters what a side itself has counted."""
-        self.count(side.number, draws=side.draws, takes=side.takes, decisions=side.decisions, timed=side.timed)
-        self.games.seconds[side.number] = side.seconds
 
 
 def _shares(winners: np.ndarray) -> np.ndarray:

@@ -23,6 +23,7 @@ from typing import Any
 import agents
 from agents import match, match40
 from agents.base import Agent
+from agents.games import game_of_rules
 from agents.result import Games, MatchResult
 from experiments.luck import Luck
 from gin_env.rules import Rules
@@ -65,7 +66,7 @@ def matches_of(game: str) -> Any:
 
 def game_played(rules: AnyRules) -> str:
     """Returns the game that rules are of."""
-    return "rummy40" if isinstance(rules, Rummy40Rules) else "gin"
+    return game_of_rules(rules).name
 
 
 def games_of_deal(rules: AnyRules) -> int:

@@ -34,6 +34,7 @@ from agents.bundle import BundleAgent, BundleError
 from agents.games import Gin
 from agents.networks import MASKED, Network, build_network
 from agents.neural import NeuralAgent
+from experiments.cli import main
 from gin_env import engine
 from gin_env.rules import preset
 from gin_env.seat import GinRummyEnv
@@ -678,6 +679,19 @@ def test_one_deal_has_no_interval(run: Path, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="deals is 1; expected at least 2"):
         export(run, tmp_path / "out", deals=1)
     assert leftovers(tmp_path) == []
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_command_says_how_many_deals(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    words = ["export", str(run), "--out", str(out), "--deals"]
+    assert main([*words, "1"]) == 2
+    assert "deals is 1; expected at least 2" in capsys.readouterr().err
+    assert not out.exists()
+    assert main([*words, "3"]) == 0
+    matches = json.loads((out / "eval.json").read_text())["matches"]
+    assert {match["deals"] for match in matches.values()} == {3}
+    assert "--deals 3 --seed" in (out / "README.md").read_text()
 
 
 def test_a_place_that_cannot_be_written(run: Path, tmp_path: Path) -> None:

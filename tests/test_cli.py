@@ -526,6 +526,16 @@ def test_train_of_another_game_takes_its_recipe(monkeypatch: pytest.MonkeyPatch)
     config, run = calls[0]
     assert (config.game, config.rules, str(run)) == ("rummy40", "rummy40:seats=4", "runs/rummy40-quick")
     assert set(config.opponents) == {"greedy"}
+    # The usual rules are those of the game, whatever recipe it is; rules that are named stay.
+    rules = [
+        ("ppo --game=rummy40", "rummy40"),
+        ("ppo --game rummy40 --recipe quick", "rummy40"),
+        ("ppo --game gin --recipe rummy40-quick", "cardpuzzle"),
+        ("ppo --game rummy40 --rules cardpuzzle", "cardpuzzle"),
+    ]
+    for words, expected in rules:
+        assert main(["train", *words.split()]) == 0
+        assert calls[-1][0].rules == expected
 
 
 def test_train_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -249,7 +249,7 @@ def test_deals_may_be_played_in_parts(whole_matches: bool) -> None:
 
 
 def test_matches_without_end_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(match, "MAX_HANDS", 3)
+    monkeypatch.setattr("agents.duplicate.MAX_HANDS", 3)
     result = play("gin-only", "gin-only", deals=2, match=True, rules="cardpuzzle:target=10000")
     assert result.games_drawn == 4
     assert result.hands == 12

@@ -208,7 +208,7 @@ def test_matches_to_the_limit(seats: int) -> None:
 
 
 def test_matches_without_end_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.match40.MAX_HANDS", 2)
+    monkeypatch.setattr("agents.duplicate.MAX_HANDS", 2)
     result = play("greedy", "random", deals=2, match=True, rules="rummy40:limit=10000,seats=4")
     assert result.hands == 32
     assert result.win_rate == 0.5

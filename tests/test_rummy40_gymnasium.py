@@ -34,6 +34,9 @@ class Player:
         self.eager = eager
         self.asked: list[list[int]] = []
 
+    def __repr__(self) -> str:  # names cases of tests, the same in each process
+        return f"{type(self).__name__}({self.eager})"
+
     def act(self, view: np.ndarray, mask: np.ndarray, rng: np.ndarray) -> np.ndarray:
         self.asked.append(sorted(set(view["seat"].tolist())))
         assert view["to_move"].all()
@@ -66,7 +69,7 @@ def draws_and_throws(view: np.ndarray, mask: np.ndarray, rng: np.ndarray) -> np.
         {"illegal": "terminate", "rules": "rummy40:seats=4,wrong_opening=penalty"},
         {"opponents": [Player(), Player(), draws_and_throws], "rules": FOUR},
     ],
-    ids=str,
+    ids=["two", "four", "match", "terminate", "opponents"],
 )
 def test_check_env(options: dict[str, Any]) -> None:
     for _ in range(2):  # it draws actions that are not seeded
@@ -235,6 +238,7 @@ def test_a_module_is_told_which_game_it_is(monkeypatch: pytest.MonkeyPatch) -> N
 def test_make_vec_gives_the_native_vector_environment() -> None:
     envs = gymnasium.make_vec(ENV, num_envs=8, rules=FOUR)
     assert type(envs) is Rummy40VectorEnv
+    assert [opponent.name for opponent in envs.opponents] == ["greedy"] * 3
     observations, infos = envs.reset(seed=1)
     assert np.array_equal(infos["action_mask"].shape, (8, 1987))
     for _ in range(30):

@@ -310,13 +310,19 @@ def test_dqn_trains_two_seats(tmp_path: Path) -> None:
 
 def test_config_of_rummy40() -> None:
     assert PPOConfig(game="rummy40").rules == "rummy40"
-    assert PPOConfig().rules == "cardpuzzle"
+    assert PPOConfig().rules == PPOConfig(rules="").to_dict()["rules"] == "cardpuzzle"
+    # The other game's rules are refused, its default ones too.
+    for rules in ("cardpuzzle", "luciano"):
+        with pytest.raises(
+            ValueError, match=f"rules for game 'rummy40': '{rules}' is no preset; expected one of rummy40"
+        ):
+            Trainer(dataclasses.replace(TINY, rules=rules))
+    with pytest.raises(ValueError, match="rules for game 'gin': 'rummy40' is no preset"):
+        Trainer(PPOConfig(rules="rummy40"))
     with pytest.raises(ValueError, match=r"matches is 0\.5; Rummy40 is trained by single hands: 0"):
         Trainer(config(TWO, matches=0.5))
     with pytest.raises(ValueError, match="critic is 'all'; for Rummy40 there is only 'own'"):
         Trainer(config(TWO, critic="all"))
-    with pytest.raises(ValueError, match="'luciano' is no preset"):
-        Trainer(dataclasses.replace(TINY, rules="luciano"))
     with pytest.raises(ValueError, match="'gin-only' is no agent of rummy40"):
         Trainer(config(TWO, opponents={"gin-only": 0.5}))
     with pytest.raises(ValueError, match="config: game is 'chess'; expected 'gin' or 'rummy40'"):

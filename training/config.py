@@ -24,9 +24,9 @@ class RunConfig:
     """Decides the whole run: deals, weights, samples."""
     game: Literal["gin", "rummy40"] = "gin"
     """Which game."""
-    rules: str = "cardpuzzle"
-    """What to play, one hand an episode: a preset, "preset:field=value,..." or a TOML file; no manual rules. Left as
-    it is, of Rummy40 it is rummy40."""
+    rules: str = ""
+    """What to play, one hand an episode: a preset, "preset:field=value,..." or a TOML file; no manual rules. If empty,
+    cardpuzzle, or of Rummy40 rummy40."""
     matches: float = 0.0
     """Share of the tables that play whole matches, where a hand's reward is the change in the chance to win; of gin
     only."""
@@ -106,7 +106,7 @@ class RunConfig:
         for name, kind in get_type_hints(type(self)).items():
             if get_origin(kind) is not ClassVar:
                 self._check_type(name, kind)
-        if self.rules == DEFAULT_RULES["gin"]:
+        if not self.rules:
             object.__setattr__(self, "rules", DEFAULT_RULES[self.game])
         for name, least in self._AT_LEAST.items():
             if not getattr(self, name) >= least:
@@ -319,12 +319,13 @@ CONFIGS: dict[str, type[RunConfig]] = {kind.algorithm: kind for kind in (PPOConf
 Config = TypeVar("Config", bound=RunConfig)
 
 
-def load_recipe(path: str | Path, kind: type[Config]) -> Config:
+def load_recipe(path: str | Path, kind: type[Config], **changes: Any) -> Config:
     """Reads a recipe: a TOML file of fields.
 
     Args:
         path: The file.
         kind: The config it is for, `PPOConfig` for instance. A recipe may name its ``algorithm``.
+        changes: Fields that take the place of the recipe's.
 
     Raises:
         ValueError: If the file is missing, is no TOML, is for another algorithm, or holds a field that cannot be
@@ -340,6 +341,6 @@ def load_recipe(path: str | Path, kind: type[Config]) -> Config:
     if algorithm != kind.algorithm:
         raise ValueError(f"recipe {path} is for {algorithm!r}; expected one for {kind.algorithm!r}")
     try:
-        return kind.from_dict(fields)
+        return kind.from_dict(fields | changes)
     except ValueError as error:
         raise ValueError(f"recipe {path}: {error}") from None

@@ -39,7 +39,7 @@ def export(run: str | Path, out: str | Path, *, deals: int = 1000, seed: int = 7
     Args:
         run: Folder of a run of `ginrummy train`.
         out: Folder of the bundle; an older bundle there is replaced, anything else is refused.
-        deals: Deals of each evaluation, each played twice.
+        deals: Deals of each evaluation, each played in all seatings.
         seed: Seed of these deals; no training run plays them.
 
     Returns:

@@ -66,7 +66,10 @@ class Learner:
     def __init__(self, config: RunConfig) -> None:
         self.config: Any = config
         self.game = find_game(config.game)
-        self.rules = self.game.as_rules(config.rules)
+        try:
+            self.rules = self.game.as_rules(config.rules)
+        except ValueError as error:
+            raise ValueError(f"config: rules for game {config.game!r}: {error}") from None
         self.game.check_trainable(self.rules, config.rules)
         if config.matches and not self.game.has_matches:
             raise ValueError(f"config: matches is {config.matches}; {self.game.title} is trained by single hands: 0")

@@ -40,11 +40,14 @@ def _train(algorithm: str, words: list[str], about: str) -> None:
 
     import tyro
 
-    from training.config import CONFIGS, load_recipe
+    from training.config import CONFIGS, DEFAULT_RULES, load_recipe
 
-    # The recipe first: what it says is what the other options default to, and what the help shows.
-    usual = GAME_RECIPES.get((algorithm, _option(words, "--game") or "gin"), DEFAULT_RECIPES[algorithm])
+    # The recipe first: what it says is what the other options default to, and what the help shows. The game comes with
+    # it, since the default of the rules depends on it.
+    game = _option(words, "--game")
+    usual = GAME_RECIPES.get((algorithm, game or "gin"), DEFAULT_RECIPES[algorithm])
     recipe = _option(words, "--recipe") or usual
+    changes = {"game": game} if game in DEFAULT_RULES else {}
     path = find_recipe(recipe)
     kind = CONFIGS[algorithm]
     fields: list[tuple[str, Any]] = [
@@ -72,7 +75,7 @@ def _train(algorithm: str, words: list[str], about: str) -> None:
         ("overwrite", Annotated[bool, tyro.conf.arg(help="Start afresh in a folder that holds a run.")]),
     ]
     options = make_dataclass("Options", fields, frozen=True)
-    default = options(load_recipe(path, kind), recipe, Path("runs") / path.stem, False)
+    default = options(load_recipe(path, kind, **changes), recipe, Path("runs") / path.stem, False)
     description = (
         f"{about} Ctrl-C stops after the update in progress and leaves a checkpoint, from which the same command goes "
         f"on. Recipes of this package: {', '.join(recipe_names(algorithm))}."
@@ -234,20 +237,22 @@ def export(words: list[str]) -> None:
     def arguments(
         run: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="RUN")],
         out: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None,
-    ) -> tuple[Path, Path]:
+        deals: int = 1000,
+    ) -> tuple[Path, Path, int]:
         """Turn a training run into a bundle: a folder that plays through onnxruntime, without torch.
 
         Args:
             run: Folder of the run.
             out: Folder of the bundle; by default bots/ and the run's name.
+            deals: Deals against each opponent of the model card, each played in all seatings.
         """
-        return run, Path("bots") / run.name if out is None else out
+        return run, Path("bots") / run.name if out is None else out, deals
 
-    run, out = parse(arguments, "export", words)
+    run, out, deals = parse(arguments, "export", words)
     if not run.is_dir():
         raise ValueError(f"there is no run {run}")
 
     from training.export import export as write_bundle
 
-    write_bundle(run, out)
+    write_bundle(run, out, deals=deals)
     print(f"{run} is exported to {out}; next: ginrummy match {out} greedy")

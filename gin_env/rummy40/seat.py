@@ -47,7 +47,7 @@ class Rummy40Env(SeatEnv):
         *,
         rules: Rummy40Rules | str = "rummy40",
         match: bool = False,
-        opponents: OneOpponent | Sequence[OneOpponent] = "agents:random",
+        opponents: OneOpponent | Sequence[OneOpponent] = "agents:greedy",
         illegal: str = "raise",
         illegal_penalty: float = 100.0,
         render_mode: str | None = None,

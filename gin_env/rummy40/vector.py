@@ -92,7 +92,7 @@ class Rummy40VectorEnv(LearnerVectorEnv):
         *,
         rules: Rummy40Rules | str = "rummy40",
         match: bool = False,
-        opponents: OneOpponent | Sequence[OneOpponent] = "agents:random",
+        opponents: OneOpponent | Sequence[OneOpponent] = "agents:greedy",
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         copy: bool = True,
         render_mode: str | None = None,

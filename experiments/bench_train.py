@@ -32,6 +32,7 @@ from torch import nn
 from agents.networks import count_parameters
 from experiments.bench import Loop, Round, cpu_name, summary, version
 from training.config import PPOConfig
+from training.metrics import Stopwatch
 from training.ppo import Trainer
 
 OURS, PEER = "gin_env", "MaskablePPO"
@@ -58,6 +59,12 @@ class TrainerLoop:
         cpu = time.process_time()
         start = now = time.perf_counter()
         while trainer.step == first or now - start < seconds:
+            if trainer.config.overlap:
+                watch = Stopwatch()
+                trainer.update(watch)
+                parts = [part + watch.seconds[name] for part, name in zip(parts, PARTS, strict=True)]
+                now = time.perf_counter()
+                continue
             batch = trainer.collector.collect(trainer.policy)
             collected = time.perf_counter()
             trainer.learn(batch)
@@ -120,7 +127,8 @@ def bench_recipe(
 
     Returns:
         Plain values: one entry as those of `bench_train`, whose ``parts`` are the shares of the network and of the
-        opponents in rollouts, of the engine with all else that a rollout does, and of learning.
+        opponents in rollouts, of the engine with all else that a rollout does, and of learning. Of a recipe with
+        ``overlap`` they are the shares of learning and of waiting for the rollout beside it.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -132,9 +140,11 @@ def bench_recipe(
     try:
         say("getting ready (the first run on a machine compiles)")
         # The rates do not depend on how far the learning is, but a decaying learning rate should never reach its end.
-        loop = RecipeLoop(dataclasses.replace(config, total_steps=10**12))
+        kind, parts = (TrainerLoop, PARTS) if config.overlap else (RecipeLoop, RECIPE_PARTS)
+        loop = kind(dataclasses.replace(config, total_steps=10**12))
         torch.set_num_threads(config.threads)
-        loop.run(1e-9)
+        took = loop.run(1e-9).seconds
+        say(f"an update took {took:,.1f} s; {rounds} rounds of at least one, and of {seconds:g} s")
         runs = []
         for number in range(rounds):
             say(f"round {number + 1} of {rounds}")
@@ -143,9 +153,20 @@ def bench_recipe(
         torch.set_num_threads(threads_before)
         numba.set_num_threads(kernels_before)
     line = {"library": OURS, "opponent": f"recipe {name}", "parameters": loop.parameters}
-    settings = ("tables", "horizon", "minibatch", "epochs", "width", "layers", "cards", "card_layers", "threads")
+    settings = (
+        "tables",
+        "horizon",
+        "minibatch",
+        "epochs",
+        "width",
+        "layers",
+        "cards",
+        "card_layers",
+        "threads",
+        "overlap",
+    )
     return {
-        "entries": [line | summary(runs, config.threads) | {"parts": _parts(runs, RECIPE_PARTS)}],
+        "entries": [line | summary(runs, config.threads + config.overlap) | {"parts": _parts(runs, parts)}],
         "settings": {field: getattr(config, field) for field in settings},
         **_machine(seconds),
     }

@@ -114,6 +114,19 @@ def test_a_recipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no recipe 'nothing'" in capsys.readouterr().err
 
 
+def test_a_recipe_that_overlaps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe = tmp_path / "tiny.toml"
+    recipe.write_text("tables = 8\nhorizon = 8\nminibatch = 16\nwidth = 8\nlayers = 1\nthreads = 1\noverlap = true\n")
+    words = ["bench", "train", "--recipe", str(recipe), "--seconds", "0.05", "--rounds", "2"]
+    assert main([*words, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    (entry,) = result["entries"]
+    assert set(entry["parts"]) == {"rollout", "learn"}
+    assert 0.3 < sum(entry["parts"].values()) <= 1.001
+    assert entry["decisions_per_second"] > 0
+    assert result["settings"]["overlap"]
+
+
 def test_the_parts_of_a_recipe_add_up() -> None:
     config = bench_train.PPOConfig(
         tables=8, horizon=8, minibatch=16, width=8, layers=1, threads=1, opponents={"greedy": 0.5}

@@ -235,7 +235,7 @@ def names(runs: Sequence[Run]) -> list[str]:
 def runs_table(runs: Sequence[Run], against: str) -> Table:
     """Returns the table of some runs, a line for each."""
     caption = (
-        f"last, best: points a hand v {against}, likeliest action (±: 95 % interval); level: the time when it was first "
+        f"last, best: points a hand v {against}, likeliest action (±: 95 % interval); level: when it was first "
         "evaluated as not behind, for good"
     )
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), caption=caption, caption_justify="left")

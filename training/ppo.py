@@ -138,7 +138,8 @@ class Trainer(Player):
             self.renew_past()
             self.acting.follow(self.policy)
             self.dealt = self.collector.tables.view(np.uint8).copy()
-        with ThreadPoolExecutor(max_workers=1) as beside:
+        # A new thread computes on all cores unless it is told itself.
+        with ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(self.config.threads,)) as beside:
             following = beside.submit(self.play_ahead, self.acting)
             with watch.part("learn"):
                 scalars = self.learn(batch)

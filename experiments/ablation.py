@@ -93,7 +93,8 @@ def ablate(
         progress: Called with a line for each run.
 
     Returns:
-        Plain values: the settings, and for each run its decisions, curve and matches.
+        Plain values: the settings, and for each run its decisions, curve and matches, and the processor minutes after
+        which it was level with the opponents (`level`).
     """
     runs = []
     for name in names:
@@ -105,10 +106,27 @@ def ablate(
                 seconds = seconds or cost(config)
                 write_json(done, _one(config, name, seed, minutes, seconds, deals, run))
             runs.append(json.loads(done.read_text(encoding="utf-8")))
+            runs[-1]["level"] = level(runs[-1]["curve"])
             seconds = runs[-1]["microseconds_per_decision"] / 1e6
             mean = runs[-1]["mean"]
             progress(f"{name}, seed {seed}: {mean:+.2f} points a hand on average, {runs[-1]['steps']:,} decisions")
     return {"minutes": minutes, "deals": deals, "opponents": list(OPPONENTS), "base": base.to_dict(), "runs": runs}
+
+
+def level(curve: Sequence[Mapping[str, float]]) -> float | None:
+    """Returns the minutes after which a run was behind its opponents no more; None if it still is.
+
+    Args:
+        curve: Its evaluations, "minutes" and "mean" of each. Between two of them the points are taken to rise evenly.
+    """
+    behind = [place for place, point in enumerate(curve) if point["mean"] < 0]
+    if not behind:
+        return curve[0]["minutes"]
+    if behind[-1] == len(curve) - 1:
+        return None
+    last, first = curve[behind[-1]], curve[behind[-1] + 1]
+    share = -last["mean"] / (first["mean"] - last["mean"])
+    return last["minutes"] + share * (first["minutes"] - last["minutes"])
 
 
 def _one(

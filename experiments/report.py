@@ -319,9 +319,14 @@ def ablation_table(result: Mapping[str, Any]) -> Table:
     table = Table(
         title=f"{result['minutes']:g} minutes of processor time each, {result['deals']:,} deals played twice",
         title_justify="left",
+        caption="points a hand; level: minutes until it was behind no more, by the mean",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
     table.add_column("variant", no_wrap=True)
-    for name in (*result["opponents"], "mean", "by seed", "decisions", "us each"):
+    for name in (*result["opponents"], "mean", "by seed", "decisions", "level"):
         table.add_column(name, justify="right")
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     for run in result["runs"]:
@@ -336,7 +341,7 @@ def ablation_table(result: Mapping[str, Any]) -> Table:
             *(f"{value:+.2f}" for value in (*points, sum(points) / len(points))),
             " ".join(f"{run['mean']:+.2f}" for run in runs),
             f"{sum(run['steps'] for run in runs) / len(runs) / 1e6:.1f} M",
-            f"{sum(run['microseconds_per_decision'] for run in runs) / len(runs):.0f}",
+            " ".join("-" if run["level"] is None else f"{run['level']:.1f}" for run in runs),
         )
     return table
 

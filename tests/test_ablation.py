@@ -78,6 +78,22 @@ def test_a_small_ablation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert (tmp_path / "plot.png").stat().st_size > 5000
 
 
+@pytest.mark.parametrize(
+    ("means", "minutes"),
+    [
+        ([1, 2, 3], 1.0),
+        ([-1, 1, 2], 1.5),
+        ([1, -2, 4], 2 + 1 / 3),
+        ([-3, -2, 0], 3.0),
+        ([1, 2, -0.1], None),
+        ([-1, -1, -1], None),
+    ],
+)
+def test_when_a_run_is_level(means: list[float], minutes: float | None) -> None:
+    curve = [{"minutes": place + 1.0, "mean": mean} for place, mean in enumerate(means)]
+    assert ablation.level(curve) == (minutes if minutes is None else pytest.approx(minutes))
+
+
 def test_the_cost_of_a_decision() -> None:
     assert 1e-6 < ablation.cost(BASE) < 1e-2
 

@@ -88,7 +88,7 @@ def ablate(
         names: Of `VARIANTS`.
         seeds: Each variant is trained with each of them.
         minutes: Processor time of a training.
-        deals: Deals against each of `OPPONENTS`, each played twice.
+        deals: Deals against each of `OPPONENTS`, each played twice; along the way at most 500.
         folder: Of the runs. Those that are there and finished are not trained again.
         progress: Called with a line for each run.
 
@@ -149,7 +149,7 @@ def _one(
         config,
         total_steps=steps,
         eval_every=max(steps // 8, 1),
-        eval_deals=500,
+        eval_deals=min(500, deals),
         eval_against=OPPONENTS,
         checkpoint_every=steps,
     )

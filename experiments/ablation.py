@@ -19,7 +19,7 @@ from experiments.files import replacing, write_json
 from training import imitate, ppo
 from training.checkpoint import CHECKPOINT, load_checkpoint
 from training.config import ImitateConfig, PPOConfig, RunConfig
-from training.metrics import METRICS
+from training.metrics import METRICS, Stopwatch
 
 # Name: what differs from the recipe.
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
@@ -67,7 +67,7 @@ def cost(config: PPOConfig) -> float:
     for update in range(WARM_UP + TIMED):
         if update == WARM_UP:
             start, first = time.process_time(), trainer.step
-        trainer.learn(trainer.collector.collect(trainer.policy))
+        trainer.update(Stopwatch())
     return (time.process_time() - start) / (trainer.step - first)
 
 

@@ -55,24 +55,14 @@ class TrainerLoop:
 
     def run(self, seconds: float) -> Round:
         """Trains for about so many seconds, at least one update."""
-        trainer, first, parts = self.trainer, self.trainer.step, [0.0, 0.0]
+        trainer, first, watch = self.trainer, self.trainer.step, Stopwatch()
         cpu = time.process_time()
-        start = now = time.perf_counter()
-        while trainer.step == first or now - start < seconds:
-            if trainer.config.overlap:
-                watch = Stopwatch()
-                trainer.update(watch)
-                parts = [part + watch.seconds[name] for part, name in zip(parts, PARTS, strict=True)]
-                now = time.perf_counter()
-                continue
-            batch = trainer.collector.collect(trainer.policy)
-            collected = time.perf_counter()
-            trainer.learn(batch)
-            parts[0] += collected - now
-            now = time.perf_counter()
-            parts[1] += now - collected
-            trainer.collector.statistics()
-        return Round(trainer.step - first, now - start, time.process_time() - cpu, tuple(parts))
+        start = time.perf_counter()
+        while trainer.step == first or time.perf_counter() - start < seconds:
+            trainer.update(watch)
+        took = time.perf_counter() - start
+        parts = tuple(watch.seconds[part] for part in PARTS)
+        return Round(trainer.step - first, took, time.process_time() - cpu, parts)
 
 
 class RecipeLoop(TrainerLoop):

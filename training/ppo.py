@@ -107,7 +107,7 @@ class Trainer(Player):
             self.acting = self.policy.copied()
             self.dealt = self.collector.tables.view(np.uint8)  # as bytes: see `load`
             self.repeats = False  # whether the next batch is to be played again, after a checkpoint was read
-            self.places = 0
+            self.place = 0  # of the batch that was played last
 
     def network_options(self) -> dict[str, Any]:
         """See `Learner.network_options`."""
@@ -149,8 +149,8 @@ class Trainer(Player):
 
     def play_ahead(self, actor: Actor) -> Batch:
         """Plays a batch into the other half of the collector's memory."""
-        self.places = 1 - self.places
-        return self.collector.collect(actor, self.places)
+        self.place = 1 - self.place
+        return self.collector.collect(actor, self.place)
 
     def learn(self, batch: Batch) -> dict[str, float]:
         """Takes the gradient steps of one batch and returns the mean of each figure."""

@@ -1,5 +1,6 @@
 """The commands that make a bot: `train`, `runs`, `ablate` and `export`; and where recipes are found."""
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -226,7 +227,7 @@ def ablate(words: list[str]) -> None:
     )
     if wanted["plot"] is not None:
         ablation.plot(result, wanted["plot"])
-    result["command"] = "ginrummy ablate " + " ".join(words)
+    result["command"] = "ginrummy ablate " + shlex.join(words)
     tell(result, wanted["json"], wanted["out"], lambda console: console.print(ablation_table(result)))
 
 

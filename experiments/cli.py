@@ -5,13 +5,18 @@ by the command that uses it, so that help comes at once and a match needs no tor
 """
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 from experiments.commands.console import Failure
 
 TRACEBACK = "GINRUMMY_TRACEBACK"
+LOST = 0.2  # seconds after which a Ctrl-C that was lost is sent once more
 
 # The module in experiments/commands and the function of each.
 COMMANDS = {
@@ -110,6 +115,11 @@ def main(args: Sequence[str] | None = None) -> int:
         SystemExit: From an option that is wrong (status 2), or after a help text (0).
     """
     words = list(sys.argv[1:] if args is None else args)
+    with _ctrl_c() as pressed:
+        return _run(words, pressed)
+
+
+def _run(words: list[str], pressed: list[int]) -> int:
     try:
         _dispatch(words)
         sys.stdout.flush()
@@ -122,11 +132,53 @@ def main(args: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise
+        if pressed and not isinstance(error, Failure):
+            return _end("interrupted", 130)
         failure = _expected(error)
         if failure is None:
             raise
         return _end(*failure)
     return 0
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[list[int]]:
+    """Collects the presses of Ctrl-C in a list; each of them raises KeyboardInterrupt, as ever.
+
+    Where compiled code calls back into Python that exception cannot pass: Python prints it and goes on. Numba, which
+    compiles for a minute before the first game, then often fails with an error of its own, which means the same; where
+    it does not, the signal comes once more.
+    """
+    pressed: list[int] = []
+    again: list[threading.Timer] = []
+
+    def press(number: int, frame: Any) -> None:
+        pressed.append(number)
+        raise KeyboardInterrupt
+
+    def tell(lost: Any) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            return hook(lost)
+        again.append(threading.Timer(LOST, signal.raise_signal, (signal.SIGINT,)))
+        again[-1].daemon = True
+        again[-1].start()
+
+    # Another handler stays: nohup and shells let background jobs ignore Ctrl-C. And only the main thread may set one.
+    try:
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            raise ValueError
+        signal.signal(signal.SIGINT, press)
+    except ValueError:
+        yield pressed
+        return
+    hook, sys.unraisablehook = sys.unraisablehook, tell
+    try:
+        yield pressed
+    finally:
+        for timer in again:
+            timer.cancel()
+        sys.unraisablehook = hook
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _end(line: str, status: int) -> int:

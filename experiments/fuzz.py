@@ -16,6 +16,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from random import Random
+from types import FrameType
 from typing import Any, Literal, NamedTuple, get_args
 
 from gin_env.rules import MAX_HAND_SIZE, PRESETS, Rules, as_rules
@@ -288,8 +289,10 @@ def fuzz(
     # does not wait.
     asked: list[int] = []
 
-    def ask(number: int, frame: object) -> None:
+    def ask(number: int, frame: FrameType | None) -> None:
         if asked:
+            if callable(before):
+                before(number, frame)
             raise KeyboardInterrupt
         asked.append(number)
 

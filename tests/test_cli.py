@@ -1,5 +1,6 @@
 """The command `ginrummy`: help, results, and errors in one line."""
 
+import ctypes
 import json
 import signal
 import subprocess
@@ -472,6 +473,52 @@ engine.step = lambda *args, **options: (os.kill(os.getpid(), {signal.SIGINT}), s
 """
     done = run("match", "random", "random", code=code)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "ginrummy: interrupted\n")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no compiled object yet"), ValueError("of the compiler"), None])
+def test_ctrl_c_while_the_compiler_calls_back(error: Exception | None) -> None:
+    # As numba does: its C code calls Python, where an exception cannot pass, and then it misses what it called for.
+    code = f"""
+import ctypes, os, signal
+signal.signal({signal.SIGINT}, signal.default_int_handler)
+from gin_env import engine
+step = engine.step
+def compiles(*args, **options):
+    engine.step = step
+    ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), {signal.SIGINT}))()
+    if {error!r}:
+        raise {error!r}
+    return step(*args, **options)
+engine.step = compiles
+"""
+    # Without an error it would play on for minutes.
+    done = run("match", "random", "random", "--deals", "10" if error else "1000000", code=code, timeout=100)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "ginrummy: interrupted\n")
+
+
+def test_what_cannot_be_raised_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(lost.exc_type))
+
+    def broken(words: list[str]) -> None:
+        ctypes.CFUNCTYPE(None)(lambda: 1 // 0)()
+
+    monkeypatch.setattr(cli, "_dispatch", broken)
+    assert main([]) == 0
+    assert told == [ZeroDivisionError]
+
+
+def test_ctrl_c_that_is_ignored_stays_so() -> None:
+    # As a job in the background, or under nohup.
+    code = f"""
+import os, signal
+signal.signal({signal.SIGINT}, signal.SIG_IGN)
+from gin_env import engine
+step = engine.step
+engine.step = lambda *args, **options: (os.kill(os.getpid(), {signal.SIGINT}), step(*args, **options))[1]
+"""
+    done = run("match", "random", "random", "--deals", "10", code=code)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # ------------------------------------------------------------------------------------------------------------ train

@@ -434,6 +434,9 @@ def _interruptible() -> Iterator[list[int]]:
 
     def note(number: int, frame: Any) -> None:
         if seen:
+            before = old[signal.Signals(number)]
+            if callable(before):
+                before(number, frame)  # whoever started the run may want to know
             raise KeyboardInterrupt
         seen.append(number)
 

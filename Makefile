@@ -1,12 +1,13 @@
 # Everything happens in .venv, which the first target that needs it makes.
 #   make          set up .venv
 #   make bot      train, export and measure a small bot
-#   make test     run the tests          (make test PYTEST_ARGS="-q -n 2 tests/test_melds.py")
+#   make test     run the tests          (make test PYTEST_ARGS="-q tests/test_melds.py")
 #   make check    lint, format, types
 #   make clean    remove .venv, caches and build folders; runs/ and bots/ stay
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -q
+# A process for each core, up to four: more do not pay, since each of them loads torch. Whoever is done takes from the others.
+PYTEST_ARGS ?= -q -n auto --maxprocesses 4 --dist worksteal
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -40,7 +41,7 @@ bot: $(READY)
 	@echo "The bot is exported: its bundle lies in bots/quick."
 
 test: $(READY)
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: $(READY)
 	$(BIN)/ruff check .

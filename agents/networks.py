@@ -33,9 +33,6 @@ def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
     return logits.masked_fill(mask == 0, MASKED)
 
 
-# The parts of a `SuitNet` that its settings ``cards`` and ``card_layers`` size.
-_CARD_HEAD = ("windows", "from_suit", "across", "window_out", "held_plain", "held_value")
-
 WINDOW = 7  # ranks that the card head sees around a card, its own in the middle
 
 
@@ -87,23 +84,35 @@ class SuitTrunk(nn.Module):
         self.register_buffer("offset", offset, persistent=False)
 
     def grown(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Returns the weights of a network whose card head is smaller in a form that fits this one.
+        """Returns the weights of a smaller network in a form that fits this one.
 
-        This network then computes the same: a new layer adds nothing, and nothing reads a new channel yet. What is new
-        still learns from the first step on.
+        This network then computes the same: nothing reads a new unit or channel yet, and a new layer changes nothing.
+        What is new still learns from the first step on.
 
         Args:
-            weights: The weights of such a network with fewer ``cards`` or ``card_layers``, the same otherwise, by name.
+            weights: The weights by name of a network with fewer ``width``, ``layers``, ``cards`` or ``card_layers``,
+                the same otherwise.
         """
         fitting = dict(weights)
         for name, own in self.state_dict().items():
             head, _, rest = name.partition(".")
             old = weights.get(name)
-            if old is None and head in ("windows", "across"):
-                fitting[name] = torch.zeros_like(own)
-            larger = old is not None and any(a > b for a, b in zip(own.shape, old.shape, strict=True))
-            if old is None or head not in _CARD_HEAD or not larger:
+            if old is None:
+                if head == "own":
+                    fitting[name] = torch.eye(own.shape[0]) if own.ndim == 2 else torch.zeros_like(own)
+                elif head == "mean":
+                    fitting[name] = torch.zeros_like(own)
+                elif head in ("windows", "across"):  # a further layer of a head that was there, or the whole head
+                    fitting[name] = torch.zeros_like(own) if "windows.0" in weights else own
+                elif head in ("window_out", "held_plain", "held_value"):
+                    fitting[name] = torch.zeros_like(own)
+                elif head == "from_suit":
+                    fitting[name] = own
                 continue
+            if own.ndim != old.ndim or own.shape == old.shape:
+                continue
+            if any(a < b for a, b in zip(own.shape, old.shape, strict=True)):
+                continue  # smaller: whoever loads them will be told
             # Inputs, whatever they are summed over, and outputs.
             if head == "windows":
                 new, old = (tensor.unflatten(0, (-1, WINDOW)).movedim(2, 0) for tensor in (own, old))

@@ -425,13 +425,25 @@ def test_t14_an_agent_needs_a_mask() -> None:
         NeuralAgent(network()).act(views, rng=keys(2))
 
 
-@pytest.mark.parametrize(("cards", "card_layers"), [(6, 1), (4, 3), (7, 2)])
-def test_a_card_head_grows_without_a_change_of_what_it_computes(cards: int, card_layers: int) -> None:
+@pytest.mark.parametrize(
+    "larger",
+    [
+        {"cards": 6},
+        {"card_layers": 3},
+        {"cards": 7, "card_layers": 2},
+        {"width": 24},
+        {"layers": 4},
+        {"width": 20, "layers": 3, "cards": 5, "card_layers": 2},
+    ],
+    ids=lambda larger: " ".join(f"{name}={size}" for name, size in larger.items()),
+)
+def test_a_network_grows_without_a_change_of_what_it_computes(larger: dict[str, int]) -> None:
     torch.manual_seed(1)
-    small = SuitNet(width=16, cards=4, card_layers=1, hand=True)
+    settings = {"width": 16, "layers": 2, "cards": 4, "card_layers": 1}
+    small = SuitNet(**settings, hand=True)
     for parameter in small.parameters():
         nn.init.normal_(parameter, std=0.3)
-    large = SuitNet(width=16, cards=cards, card_layers=card_layers, hand=True)
+    large = SuitNet(**(settings | larger), hand=True)
     large.load_state_dict(large.grown(small.state_dict()))
     observation, mask = (torch.from_numpy(array) for array in look(played("cardpuzzle", 32, 9)))
     before, after = small.outputs(observation, mask), large.outputs(observation, mask)
@@ -442,11 +454,27 @@ def test_a_card_head_grows_without_a_change_of_what_it_computes(cards: int, card
     # What is new learns: a step moves what the network computes, by way of the new weights alone too.
     loss = torch.logsumexp(after[0], dim=1).sum() + after[1].square().sum()
     loss.backward()
-    if card_layers > 1:
-        assert large.windows[card_layers].grad.abs().sum() > 0
-    if cards > 4:
+    if "card_layers" in larger:
+        assert large.windows[larger["card_layers"]].grad.abs().sum() > 0
+    if "cards" in larger:
         assert large.window_out.weight.grad[:, 4:].abs().sum() > 0
         assert large.held_plain.weight.grad.unflatten(1, (2, -1))[:, :, 4:].abs().sum() > 0
+    if "width" in larger:
+        assert large.card_out.weight.grad[:, 16:].abs().sum() > 0
+        assert large.value_out[2].weight.grad[:, 16:].abs().sum() > 0
+    if "layers" in larger:
+        assert large.own[larger["layers"] - 1].weight.grad.abs().sum() > 0
+
+
+def test_a_card_head_is_added_without_a_change_of_what_the_network_computes() -> None:
+    torch.manual_seed(1)
+    small, large = SuitNet(width=16), SuitNet(width=16, cards=4)
+    large.load_state_dict(large.grown(small.state_dict()))
+    observation, mask = (torch.from_numpy(array) for array in look(played("cardpuzzle", 32, 9)))
+    for old, new in zip(small(observation, mask), large(observation, mask), strict=True):
+        torch.testing.assert_close(old, new)
+    torch.logsumexp(large(observation, mask)[0], dim=1).sum().backward()
+    assert large.window_out.weight.grad.abs().sum() > 0
 
 
 def test_averaging_over_suits() -> None:

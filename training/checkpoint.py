@@ -65,7 +65,7 @@ def load_network(
         network: The network.
         tensors: The checkpoint's tensors.
         name: What they are called there.
-        grow: Whether they may be those of a network with a smaller card head (`agents.networks.SuitTrunk.grown`).
+        grow: Whether they may be those of a network that is smaller (`agents.networks.SuitTrunk.grown`).
 
     Raises:
         CheckpointError: If they do not fit it.

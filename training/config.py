@@ -60,8 +60,8 @@ class RunConfig:
     knock_bias: float = -3.0
     """Initial logit of a knock short of gin; an mlp has none, nor has Rummy40."""
     start_from: str = ""
-    """Folder of a run or of an exported bundle whose network this one starts from, perhaps with a larger card head;
-    empty for a new one."""
+    """Folder of a run or of an exported bundle whose network this one starts from, perhaps with more width,
+    layers, cards or card_layers; empty for a new one."""
 
     learning_rate: float = 5e-4
     """Adam's step at the start."""

@@ -23,9 +23,13 @@ from gin_env.view import NUM_PLANES, NUM_SCALARS, OBSERVATION_SIZE, PLANE, SCALA
 # Stands for "never" in a softmax. Finite, so that 0 times it is 0 and not NaN, and inside the range of float16.
 MASKED = -30_000.0
 
-# What a critic sees beyond the observation: the opponent's hand; the stock, 1 for its top card, less for those below.
+# The cards that a player does not see: the opponent's hand; the stock, 1 for its top card, less for those below.
 NUM_HIDDEN_PLANES = 2
 HIDDEN_SIZE = NUM_HIDDEN_PLANES * NUM_CARDS
+# What a critic is told besides: how the hand would end between simple players, three pairs of them; the opponent's
+# deadwood (`training.rollout.hidden_cards`).
+NUM_OUTLOOKS = 4
+CRITIC_SIZE = HIDDEN_SIZE + NUM_OUTLOOKS
 
 
 def masked_logits(logits: Tensor, mask: Tensor) -> Tensor:
@@ -297,7 +301,8 @@ class Critic(SuitTrunk):
     """A value that may see everything: the observation, the opponent's hand and the order of the stock.
 
     It serves as a baseline in training only. What it sees beyond the observation does not depend on the action, so the
-    gradient stays unbiased.
+    gradient stays unbiased. Most of the luck it knows from play-outs: simple players finish the hand with the cards as
+    they lie, which tells twice as much about its end as a player's own view does.
 
     Args:
         width: Units of each layer.
@@ -305,13 +310,16 @@ class Critic(SuitTrunk):
     """
 
     def __init__(self, width: int = 64, layers: int = 2) -> None:
-        super().__init__(NUM_PLANES + NUM_HIDDEN_PLANES, NUM_SCALARS, width, layers)
+        super().__init__(NUM_PLANES + NUM_HIDDEN_PLANES, NUM_SCALARS + NUM_OUTLOOKS, width, layers)
+        self.outlook = nn.Linear(NUM_OUTLOOKS, 1)
+        start_small(self.outlook)
 
     def forward(self, observation: Tensor, hidden: Tensor) -> Tensor:
-        """Computes values (N,) from observations (N, OBSERVATION_SIZE) and hidden planes (N, HIDDEN_SIZE)."""
-        planes = torch.cat([observation[:, : NUM_PLANES * NUM_CARDS], hidden], dim=1)
-        x = self.tokens(by_suit(planes), observation[:, NUM_PLANES * NUM_CARDS :])
-        values: Tensor = self.value_out(x.mean(dim=1)).squeeze(1)
+        """Computes values (N,) from observations (N, OBSERVATION_SIZE) and what is hidden (N, CRITIC_SIZE)."""
+        cards, outlooks = hidden.split([HIDDEN_SIZE, NUM_OUTLOOKS], dim=1)
+        planes = torch.cat([observation[:, : NUM_PLANES * NUM_CARDS], cards], dim=1)
+        x = self.tokens(by_suit(planes), torch.cat([observation[:, NUM_PLANES * NUM_CARDS :], outlooks], dim=1))
+        values: Tensor = (self.value_out(x.mean(dim=1)) + self.outlook(outlooks)).squeeze(1)
         return values
 
 
@@ -589,6 +597,7 @@ def count_parameters(network: nn.Module) -> int:
 
 
 __all__ = [
+    "CRITIC_SIZE",
     "HIDDEN_SIZE",
     "MASKED",
     "NETWORKS",

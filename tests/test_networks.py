@@ -14,6 +14,7 @@ from torch import nn
 
 import agents
 from agents.networks import (
+    CRITIC_SIZE,
     HIDDEN_SIZE,
     MASKED,
     NETWORKS,
@@ -296,13 +297,17 @@ def test_the_critic_sees_all_cards(positions: tuple[np.ndarray, np.ndarray]) -> 
     with torch.no_grad():
         for parameter in critic.parameters():
             parameter += 0.3 * torch.randn(parameter.shape)
-    hidden = torch.rand(64, HIDDEN_SIZE)
+    hidden = torch.rand(64, CRITIC_SIZE)
     values = critic(observations, hidden)
     assert values.shape == (64,)
-    assert (critic(observations, hidden.flip(0)) != values).any()
+    for part in (slice(0, 52), slice(52, 104), *range(104, CRITIC_SIZE)):
+        other_cards = hidden.clone()
+        other_cards[:, part] = 1 - other_cards[:, part]
+        assert (critic(observations, other_cards) != values).any()
     renaming = [2, 0, 3, 1]
     other, _ = renamed(observations.numpy(), np.zeros((64, NUM_ACTIONS)), tuple(renaming))
-    moved = hidden.reshape(64, 2, 4, 13)[:, :, renaming].reshape(64, -1)
+    moved = hidden.clone()
+    moved[:, :HIDDEN_SIZE] = hidden[:, :HIDDEN_SIZE].reshape(64, 2, 4, 13)[:, :, renaming].reshape(64, -1)
     torch.testing.assert_close(critic(torch.from_numpy(other), moved), values, rtol=0, atol=1e-4)
 
 

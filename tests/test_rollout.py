@@ -8,16 +8,19 @@ import pytest
 from scipy import stats
 
 import agents
+from agents.networks import CRITIC_SIZE, HIDDEN_SIZE
+from agents.playouts import play_out
 from gin_env import engine
 from gin_env.actions import DISCARD, DRAW, KNOCK, NUM_ACTIONS, PASS, TAKE
 from gin_env.cards import to_mask
+from gin_env.melds import least_deadwood
 from gin_env.rules import Rules, automatic, preset
 from gin_env.tables import DEAD, ENDINGS, TRUNCATED, Tables
 from gin_env.view import PLANE, SCALAR, look, observe
 from training.advantages import CUT_ENDED, CUT_NONE, CUT_TRUNCATED, signed_gae
 from training.chances import hand_points, hand_values, winning_chances
 from training.opponents import BOTH, Opponents
-from training.rollout import Batch, Collector, sample
+from training.rollout import STYLES, Batch, Collector, hidden_cards, sample
 
 RULES = preset("cardpuzzle")
 # Many hands end before the dealer has decided anything: any seven cards may knock.
@@ -447,7 +450,7 @@ def test_matches_are_paid_by_the_chance_to_win() -> None:
 
 
 def test_hidden_cards() -> None:
-    collector = Collector(RULES, 8, 10, {}, seed=3, points_scale=SCALE, hidden=True)
+    collector = Collector(RULES, 8, 10, {}, seed=3, points_scale=SCALE, hidden=HIDDEN_SIZE)
     tables = collector.tables.copy()
     batch = collector.collect(lively)
     assert batch.hidden.shape == (10, 8, 104)
@@ -457,6 +460,35 @@ def test_hidden_cards() -> None:
         stock = tables["deck"][i, int(tables["stock_at"][i]) :]
         assert np.argsort(-batch.hidden[0, i, 52:], kind="stable")[: stock.size].tolist() == stock.tolist()
         assert (batch.hidden[0, i, 52:] > 0).sum() == stock.size
+
+
+def test_what_a_critic_is_told() -> None:
+    collector = Collector(RULES, 8, 10, {}, seed=3, points_scale=SCALE, hidden=CRITIC_SIZE)
+    tables = collector.tables.copy()
+    before = tables.tobytes()
+    told = np.empty((8, CRITIC_SIZE), dtype=np.float32)
+    hidden_cards(tables, told)
+    assert tables.tobytes() == before
+    cards = np.empty((8, HIDDEN_SIZE), dtype=np.float32)
+    hidden_cards(tables, cards)
+    assert (told[:, :HIDDEN_SIZE] == cards).all()
+    for i in range(8):
+        seat = int(tables["mover"][i])
+        ends = [play_out(tables.copy()[i], seat, own, other) / 20 for own, other in STYLES]
+        np.testing.assert_allclose(told[i, HIDDEN_SIZE:-1], ends)
+        assert told[i, -1] * 10 == pytest.approx(least_deadwood(tables["hands"][i, 1 - seat]))
+    assert len(np.unique(told[:, HIDDEN_SIZE:-1])) > 8
+    batch = collector.collect(lively)
+    assert batch.hidden.shape == (10, 8, CRITIC_SIZE)
+    assert (batch.hidden[0] == told).all()
+
+
+def test_a_critic_knows_the_luck_of_a_match_too() -> None:
+    options = {"matches": 1.0, "match_rules": automatic(preset("eaai"))}
+    collector = Collector(RULES, 8, 40, {}, seed=3, points_scale=SCALE, hidden=CRITIC_SIZE, **options)
+    told = collector.collect(lively).hidden[..., HIDDEN_SIZE:]
+    assert np.isfinite(told).all()
+    assert (told[..., 0] != told[..., 2]).mean() > 0.2
 
 
 # ------------------------------------------------------------------------------------------------------ statistics

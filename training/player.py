@@ -36,7 +36,7 @@ class Player(Learner):
         super().__init__(config)
         self.forward: Any = torch.compile(self.network.outputs) if config.compile else self.network.outputs
 
-    def sit_down(self, horizon: int = 0, hidden: bool = False) -> None:
+    def sit_down(self, horizon: int = 0, hidden: int = 0) -> None:
         """Deals the tables and seats the opponents (see `Collector`)."""
         config = self.config
         self.collector = Collector(

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from agents.networks import Critic, Network
+from agents.networks import CRITIC_SIZE, HIDDEN_SIZE, Critic, Network
 from training import losses, run
 from training.advantages import estimates
 from training.config import PPOConfig
@@ -96,7 +96,7 @@ class Trainer(Player):
             parameters += self.critic.parameters()
         self.optimizer = torch.optim.Adam(parameters, lr=config.learning_rate, eps=1e-5)
         self.sees_hand = "hand" in self.network.settings and bool(self.network.settings["hand"])
-        self.sit_down(config.horizon, hidden=self.critic is not None or self.sees_hand)
+        self.sit_down(config.horizon, CRITIC_SIZE if self.critic is not None else HIDDEN_SIZE if self.sees_hand else 0)
         self.bf16 = config.bf16 and has_bfloat16(self.device)
         if config.bf16 and not self.bf16:
             self.notes.append("bf16 is left off: this device has no instructions for bfloat16, float32 is faster")

@@ -8,17 +8,24 @@ import numpy as np
 
 from agents.games import GIN, Game
 from agents.networks import HIDDEN_SIZE
+from agents.playouts import play_out
 from gin_env._compile import borrow_row, kernel, write_cards
 from gin_env.cards import NUM_CARDS
 from gin_env.keys import mix, mix_keys
+from gin_env.melds import least_deadwood
 from gin_env.rules import Rules
-from gin_env.tables import Tables
+from gin_env.tables import TABLE_DTYPE, Tables
 from training.advantages import CUT_ENDED, CUT_NONE, CUT_TRUNCATED
 from training.chances import hand_points, hand_values, winning_chances
 from training.opponents import Opponents
 
 # Observations (N, D), masks (N, A) and hidden cards (N, H) to logits (N, A) and values (N,), float32.
 Policy = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+# The draws during which the mover and the other player knock in the play-outs of `hidden_cards`; later they only go
+# gin. One that waits for gin against one that knocks at once, two that knock early, and the first the other way round:
+# all nine such pairs tell hardly more about the end of a hand (35.4 % of its variance, these three 35.2 %).
+STYLES = np.array([[0, 100], [5, 5], [100, 0]])
 
 MAX_MOVES_AHEAD = 10_000  # opponents' moves between two decisions of the learner; far more than rules allow
 
@@ -37,7 +44,7 @@ class Batch(NamedTuple):
     cuts: np.ndarray  # (T, N) int8, see training.advantages
     last_values: np.ndarray  # (N,) float32, of the decision after the last
     last_seats: np.ndarray  # (N,) int8
-    hidden: np.ndarray  # (T, N, HIDDEN_SIZE) float32, the cards that the mover does not see; of size 0 if not asked for
+    hidden: np.ndarray  # (T, N, H) float32, what the mover does not see (`hidden_cards`); of size 0 if not asked for
 
 
 @kernel
@@ -96,9 +103,29 @@ def _hidden(t, out):
             row[NUM_CARDS + t[i].deck[place]] = np.float32(1) - np.float32(place - t[i].stock_at) / np.float32(32)
 
 
+@kernel
+def _outlooks(t, scratch, out):
+    for i in range(t.size):
+        seat = np.int64(t[i].mover)
+        for k in range(STYLES.shape[0]):
+            scratch[0] = t[i]
+            out[i, HIDDEN_SIZE + k] = np.float32(play_out(scratch[0], seat, STYLES[k, 0], STYLES[k, 1]) / 20)
+        out[i, HIDDEN_SIZE + STYLES.shape[0]] = np.float32(least_deadwood(t[i].hands[1 - seat]) / 10)
+
+
 def hidden_cards(tables: Tables, out: np.ndarray) -> None:
-    """Writes what the mover does not see (`agents.networks.Critic`): the opponent's hand and the stock, (N, 104)."""
+    """Writes what the mover does not see.
+
+    Args:
+        tables: N tables with automatic rules at a decision.
+        out: (N, HIDDEN_SIZE) float32, written: the opponent's hand, and the stock, 1 for its top card and less for
+            those below. With CRITIC_SIZE columns also what `agents.networks.Critic` is told: the points that the mover
+            would win between simple players who finish the hand with the cards as they lie, of 20, for each pair of
+            `STYLES`; and the opponent's deadwood, of 10.
+    """
     _hidden(tables, out)
+    if out.shape[1] > HIDDEN_SIZE:
+        _outlooks(tables, np.zeros(1, dtype=TABLE_DTYPE), out)
 
 
 class Collector:
@@ -115,7 +142,8 @@ class Collector:
             at the rate that a point has on average in the first hand; it still is an episode of its own.
         match_rules: What those play.
         past_size: Most past states among the opponents.
-        hidden: Whether to keep what the mover does not see.
+        hidden: How much to keep of what the mover does not see: nothing, HIDDEN_SIZE or CRITIC_SIZE numbers of
+            `hidden_cards`.
         game: Whose engine and players these are.
 
     Attributes:
@@ -134,7 +162,7 @@ class Collector:
         matches: float = 0.0,
         match_rules: Rules | None = None,
         past_size: int = 1,
-        hidden: bool = False,
+        hidden: int = 0,
         game: Game = GIN,
     ) -> None:
         self.game = game
@@ -161,7 +189,6 @@ class Collector:
         self.endings: Counter[str] = Counter()
         self.hand_points: list[np.ndarray] = []
         self.hand_turns: list[np.ndarray] = []
-        hidden_size = HIDDEN_SIZE if hidden else 0
         size, num_actions, seats = game.observation_size(rules), game.num_actions(rules), game.seats(rules)
         # Two, since one may be played while the other is learned from; they take their memory when they are first used.
         self._batches = [
@@ -177,7 +204,7 @@ class Collector:
                 cuts=np.empty((horizon, tables), dtype=np.int8),
                 last_values=np.empty(tables, dtype=np.float32),
                 last_seats=np.empty(tables, dtype=np.int8),
-                hidden=np.empty((horizon, tables, hidden_size), dtype=np.float32),
+                hidden=np.empty((horizon, tables, hidden), dtype=np.float32),
             )
             for _ in range(2)
         ]
@@ -185,7 +212,7 @@ class Collector:
             np.empty((tables, size), dtype=np.float32),
             np.empty((tables, num_actions), dtype=np.int8),
         )
-        self._next_hidden = np.empty((tables, hidden_size), dtype=np.float32)
+        self._next_hidden = np.empty((tables, hidden), dtype=np.float32)
         self._won = np.zeros((tables, seats), dtype=np.float32)
         self._started = False
         if not self.opponents.need_past:

@@ -29,7 +29,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "mlp": {"network": "mlp", "width": 256},
     "no arithmetic start": {"skip": False},
     "imitation instead": {"skip": False, "imitate": "early-knock"},
-    "critic sees all cards": {"critic": "all"},
+    "critic sees all cards": {"critic": "all", "gae_lambda": 0.8},
     "guesses the hand": {"hand_weight": 0.1},
     "self-play only": {"opponents": {}},
     "past opponents": {"past": 0.2},

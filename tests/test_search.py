@@ -6,7 +6,7 @@ import pytest
 import agents
 from agents.match import play_match
 from agents.playouts import near, play_out, throw
-from agents.search import MAX_CANDIDATES, REACH, Race, SearchAgent, list_candidates, search, weigh
+from agents.search import FIRST_LOOK, MAX_CANDIDATES, REACH, Race, SearchAgent, list_candidates, search, weigh
 from gin_env import engine
 from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, PASS, TAKE
 from gin_env.cards import NO_CARD, from_mask, parse_cards, to_mask
@@ -200,8 +200,19 @@ def test_evidence_decides() -> None:
     views, masks, chosen = decision(14)
     found = weigh(views, masks, chosen, worlds=400, seed=3)
     worst, best = (pick(found, key=lambda one: one.points).action for pick in (min, max))
-    for evidence, wins in ((1.0, best), (1e6, worst)):
-        assert search(Race(views[0], np.array([worst, best]), 3), worlds=60, evidence=evidence) == wins
+    for evidence, margin, wins in ((1.0, 0.0, best), (1e6, 0.0, worst), (1.0, 1.0, best), (1.0, 200.0, worst)):
+        assert search(Race(views[0], np.array([worst, best]), 3, margin), worlds=60, evidence=evidence) == wins
+
+
+def test_what_cannot_reach_the_margin_is_given_up() -> None:
+    views, masks, chosen = decision(14)
+    legal = np.flatnonzero(masks[0])
+    near, far = (Race(views[0], legal, 3, margin) for margin in (0.0, 60.0))
+    for race in (near, far):
+        race.run(FIRST_LOOK)
+        race.give_up()
+    assert far.alive.sum() < near.alive.sum()
+    assert (near.alive | ~far.alive).all()
 
 
 # ------------------------------------------------------------------------------------------------------------ player
@@ -238,14 +249,14 @@ def test_name() -> None:
     assert (agent.worlds, agent.evidence, agent.ms, agent.base.name) == (30, 1.5, 0, "greedy:knock=3")
     assert agents.make("search:greedy").name == "search:greedy"
     assert agents.make("search:greedy").ms == 50
-    for spec, evidence, throws in (
-        ("search:greedy", 1, False),
-        ("search:best", 2, True),
-        ("search:throws=0,evidence=3:best", 3, False),
-        ("search:throws=1:greedy", 1, True),
+    for spec, evidence, margin, throws in (
+        ("search:greedy", 1, 0, False),
+        ("search:best", 2, 8, True),
+        ("search:throws=0,evidence=3,margin=0:best", 3, 0, False),
+        ("search:throws=1,margin=2.5:greedy", 1, 2.5, True),
     ):
         agent = agents.make(spec)
-        assert (agent.evidence, agent.throws) == (evidence, throws)
+        assert (agent.evidence, agent.margin, agent.throws) == (evidence, margin, throws)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +271,8 @@ def test_name() -> None:
         ("search:worlds=1:greedy", "worlds is 1; expected a whole number, 2 or more"),
         ("search:worlds=2.5:greedy", "worlds is 2.5; expected a whole number"),
         ("search:evidence=-1:greedy", "evidence is -1; expected 0 or more"),
-        ("search:speed=9:greedy", "unknown option 'speed'; expected ms, worlds, evidence or throws"),
+        ("search:speed=9:greedy", "unknown option 'speed'; expected ms, worlds, evidence, margin or throws"),
+        ("search:margin=-1:greedy", "margin is -1; expected 0 or more"),
         ("search:ms=x:greedy", "'ms=x' is not of the form"),
         ("search:search:greedy", "'search:greedy' cannot be searched from"),
     ],

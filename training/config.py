@@ -187,8 +187,8 @@ class PPOConfig(RunConfig):
     hand_weight: float = 0.0
     """Weight of guessing the opponent's hand, nats per unseen card; 0 leaves that head out. An mlp has none."""
     critic: Literal["own", "all"] = "own"
-    """What the baseline sees: the player's own view, or, of gin, all cards and how simple players would finish the hand,
-    by a network of its own that only training uses. It explains twice as much, so that a lower gae_lambda will do."""
+    """What the baseline sees: the player's own view, or, of gin, all cards and how simple players would finish the
+    hand, by a network of its own that only training uses; it explains twice as much."""
     gae_lambda: float = 0.9
     """Decay of the advantage estimate over decisions."""
     discount: float = 1.0

@@ -251,7 +251,7 @@ def test_name() -> None:
     assert agents.make("search:greedy").ms == 50
     for spec, evidence, margin, throws in (
         ("search:greedy", 1, 0, False),
-        ("search:best", 2, 8, True),
+        ("search:best", 2, 5, True),
         ("search:throws=0,evidence=3,margin=0:best", 3, 0, False),
         ("search:throws=1,margin=2.5:greedy", 1, 2.5, True),
     ):

@@ -282,8 +282,8 @@ class SearchAgent:
       ``worlds`` on the seed alone.
     - ``evidence``: 1 unless it is said, 2 if the base is a network.
     - ``margin``: 0 unless it is said, 5 if the base is a network. What play-outs say of a network's choices is off by
-      points, and not by chance. `ginrummy match search:best best --deals 2000` gives +0.6 points a hand (0.2 to 1.1), with
-      `search:margin=8:best` +0.4 (0.1 to 0.7).
+      points, and not by chance. `ginrummy match search:best best --deals 2000` gives +0.6 points a hand (0.2 to
+      1.1), with `search:margin=8:best` +0.4 (0.1 to 0.7).
     - ``throws``: 1 to look at throws only and leave draws and knocks to the base, 0 for all. It is 1 if the base is a
       network, which draws and knocks better than the play-outs can judge.
 

@@ -164,13 +164,11 @@ def _ctrl_c() -> Iterator[list[int]]:
         again[-1].start()
 
     # Another handler stays: nohup and shells let background jobs ignore Ctrl-C. And only the main thread may set one.
-    try:
-        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-            raise ValueError
-        signal.signal(signal.SIGINT, press)
-    except ValueError:
+    main_thread = threading.current_thread() is threading.main_thread()
+    if not main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield pressed
         return
+    signal.signal(signal.SIGINT, press)
     hook, sys.unraisablehook = sys.unraisablehook, tell
     try:
         yield pressed

@@ -139,21 +139,26 @@ class SuitTrunk(nn.Module):
 
     def around(self, suits: Tensor, x: Tensor) -> Tensor:
         """What stands around each card: (N, 4, 13, cards)."""
-        both = torch.cat([suits, suits.mean(dim=1, keepdim=True).expand_as(suits)], dim=2)
-        h = torch.relu(self._slide(both, self.windows[0]) + self.from_suit(x).unsqueeze(2))
+        planes = suits.shape[2] // NUM_RANKS * WINDOW
+        near = suits @ self._sliding(self.windows[0][:planes])
+        # What all suits have in common is looked at once.
+        everywhere = suits.mean(dim=1, keepdim=True) @ self._sliding(self.windows[0][planes:])
+        h = torch.relu(self._by_rank(near + everywhere) + self.from_suit(x).unsqueeze(2))
         for window, across in zip(list(self.windows)[1:], self.across, strict=True):
-            near = self._slide(h.transpose(2, 3).flatten(2), window)
+            near = self._by_rank(h.transpose(2, 3).flatten(2) @ self._sliding(window))
             h = torch.relu(h + near + across(h.mean(dim=1)).unsqueeze(1))
         return h
 
-    def _slide(self, rows: Tensor, window: Tensor) -> Tensor:
-        """A convolution along the ranks, (N, 4, inputs * 13) to (N, 4, 13, cards).
+    def _sliding(self, window: Tensor) -> Tensor:
+        """The matrix whose product is a convolution along the ranks, (inputs * 13, 13 * cards).
 
-        It is done as a product with a matrix that repeats the weights: on so few channels that is much faster.
+        It repeats the weights, but on so few channels its product is much faster than a convolution.
         """
         kernel = nn.functional.pad(window.reshape(-1, WINDOW, self.cards), (0, 0, 0, 1))
-        dense = kernel[:, self.offset].flatten(2).flatten(0, 1)  # (inputs x ranks in, ranks out x channels)
-        return (rows @ dense).reshape(-1, NUM_SUITS, NUM_RANKS, self.cards)
+        return kernel[:, self.offset].flatten(2).flatten(0, 1)
+
+    def _by_rank(self, rows: Tensor) -> Tensor:
+        return rows.reshape(-1, NUM_SUITS, NUM_RANKS, self.cards)
 
 
 def start_small(head: nn.Module) -> None:

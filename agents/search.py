@@ -13,16 +13,17 @@ import numpy as np
 
 from agents.base import Agent, make, parse_options, register
 from agents.lookahead import unseen_cards
-from agents.playouts import play_out
+from agents.playouts import advised_play_out, play_out
+from agents.strategist import StrategistAgent
 from agents.worlds import FIRST_STEPS, STEPS, fill_stock, first_hand, next_hand, set_up
 from gin_env._compile import kernel, lowest
-from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, PASS, TAKE
+from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, MAX_MELDS, NUM_ACTIONS, PASS, TAKE
 from gin_env.cards import NO_CARD, NUM_CARDS
 from gin_env.engine import GOING_ON, play
 from gin_env.keys import mix
 from gin_env.melds import INT_POINTS, deadwood_without
 from gin_env.tables import DECLARE, DRAW_STOCK, NOBODY, TABLE_DTYPE, THROW, WALL_THROW
-from gin_env.view import View
+from gin_env.view import VIEW_DTYPE, View
 
 MAX_CANDIDATES = 16
 REACH = 10  # points of deadwood: throws that leave more than the best one and this are not looked at
@@ -35,6 +36,7 @@ DOUBT = 20.0  # points: a difference that is counted as seen once more, where er
 OWN_DRAWS = 5
 OTHER_DRAWS = np.array([0, 5, 100])
 
+_STRATEGIST = StrategistAgent().weights
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
 
@@ -88,7 +90,7 @@ def list_candidates(v, mask, chosen, throws, out):
 
 
 @kernel
-def race(v, candidates, alive, first, worlds, key, tables, hand, count, total, gain, square):
+def race(v, candidates, alive, first, worlds, key, advised, weights, tables, hand, count, total, gain, square):
     """Plays candidates out in the same worlds.
 
     Args:
@@ -98,6 +100,8 @@ def race(v, candidates, alive, first, worlds, key, tables, hand, count, total, g
         first: Number of the first world.
         worlds: Number of worlds.
         key: Decides the worlds, together with their numbers.
+        advised: In the last of so many worlds both players finish as `agents.strategist` would; 0 for none.
+        weights: (1,) records, of that player.
         tables: (2,) tables, scratch.
         hand: (1,) uint64, the opponent's hand in the world before; 0 where there was none.
         count: (n,) int64, worlds so far; advanced, as are
@@ -108,6 +112,10 @@ def race(v, candidates, alive, first, worlds, key, tables, hand, count, total, g
     seat = np.int64(v.seat)
     unseen = unseen_cards(v)
     set_up(v, tables[0])
+    views = np.empty(1, dtype=VIEW_DTYPE)
+    mask = np.zeros(NUM_ACTIONS, dtype=np.int8)
+    after = np.zeros(NUM_CARDS, dtype=np.int64)
+    melds = np.zeros(MAX_MELDS, dtype=np.uint64)
     for world in range(first, first + worlds):
         one = mix(key, np.uint64(world))
         if hand[0] == _U0:
@@ -124,7 +132,10 @@ def race(v, candidates, alive, first, worlds, key, tables, hand, count, total, g
             tables[1] = tables[0]
             t = tables[1]
             if play(t, np.int64(candidates[k])) == GOING_ON:
-                points = play_out(t, seat, OWN_DRAWS, other_draws)
+                if advised and (world + 1) % advised == 0:
+                    points = advised_play_out(t, seat, weights[0], views[0], mask, after, melds)
+                else:
+                    points = play_out(t, seat, OWN_DRAWS, other_draws)
             elif t.winner == NOBODY:
                 points = np.int64(0)
             else:
@@ -163,14 +174,18 @@ class Race:
         candidates: (n,) actions; gains are counted against the first, which is never given up.
         key: Decides the worlds.
         margin: Points that a candidate must gain to win.
+        advised: In the last of so many worlds both players finish as `agents.strategist` would; 0 for none.
 
     Attributes:
         alive: (n,) bool, the candidates that are left.
         worlds: Worlds so far.
     """
 
-    def __init__(self, view: np.record, candidates: np.ndarray, key: int, margin: float = 0.0) -> None:
+    def __init__(
+        self, view: np.record, candidates: np.ndarray, key: int, margin: float = 0.0, advised: int = 0
+    ) -> None:
         self.view, self.candidates, self.key, self.margin = view, candidates, np.uint64(key), margin
+        self.advised = advised
         size = candidates.size
         self.alive = np.ones(size, dtype=np.bool_)
         self.worlds = 0
@@ -182,8 +197,8 @@ class Race:
     def run(self, worlds: int) -> None:
         """Plays the candidates that are left in some more worlds."""
         race(
-            self.view, self.candidates, self.alive, self.worlds, worlds, self.key, self._tables, self._hand,
-            self._count, self._total, self._gain, self._square,
+            self.view, self.candidates, self.alive, self.worlds, worlds, self.key, self.advised, _STRATEGIST,
+            self._tables, self._hand, self._count, self._total, self._gain, self._square,
         )  # fmt: skip
         self.worlds += worlds
 
@@ -270,22 +285,25 @@ class SearchAgent:
     - Candidates: what the base plays; taking and drawing; throws that leave at most 10 points more than the best one;
       knocks that leave the least. Gin, big gin, melds and layoffs are left to the base.
     - Worlds: the opponent's hidden cards and the order of the stock, each hand as often as it is likely by what the
-      opponent has thrown, declined and taken (`agents.worlds.belief`). They are the same for all candidates.
+      opponent has thrown, declined and taken, and after so many draws (`agents.worlds.belief`). They are the same for
+      all candidates.
     - Play-outs: both players throw what leaves the least deadwood (of equals the card with the fewest loose cards near
       it), take only what makes a meld, and go gin; itself it also knocks during its first 5 draws, the opponent in one
-      world never, in the next during its first 5 draws, in the third always (`agents.playouts`).
+      world never, in the next during its first 5 draws, in the third always (`agents.playouts`). Or both play as
+      `strategist`.
     - Choice: a race by sequential halving (`search`). The base's choice is left only for a candidate whose mean gain is
       ``evidence`` standard errors above ``margin`` points.
 
     - ``ms``: milliseconds of one core for a decision, 50 unless it is said; ``worlds`` in its place: worlds for each
       candidate, if all were played out equally often. With ``ms`` choices depend on the speed of the machine, with
       ``worlds`` on the seed alone.
-    - ``evidence``: 1 unless it is said, 2 if the base is a network.
-    - ``margin``: 0 unless it is said, 5 if the base is a network. What play-outs say of a network's choices is off by
-      points, and not by chance. `ginrummy match search:best best --deals 2000` gives +0.6 points a hand (0.2 to
-      1.1), with `search:margin=8:best` +0.4 (0.1 to 0.7).
+    - ``evidence``: 1 unless it is said.
+    - ``margin``: 0 unless it is said, 1 if the base is a network: what play-outs say of its choices is off by more than
+      chance.
     - ``throws``: 1 to look at throws only and leave draws and knocks to the base, 0 for all. It is 1 if the base is a
-      network, which draws and knocks better than the play-outs can judge.
+      network, which gains nothing by the others.
+    - ``advised``: in the last of so many worlds both players finish the hand as `strategist`; 0 for none. It is 2 if
+      the base is a network, which strong play-outs judge better, and 0 otherwise, as they take seven times as long.
 
     It plays for the points of the hand, also in a match.
     """
@@ -299,10 +317,11 @@ class SearchAgent:
             raise ValueError(f"agent {spec!r} has no base; expected search:BASE or search:ms=20:BASE, for instance "
                              "search:greedy")  # fmt: skip
         parsed = parse_options(spec, given)
-        unknown = sorted(set(parsed) - {"ms", "worlds", "evidence", "margin", "throws"})
+        unknown = sorted(set(parsed) - {"ms", "worlds", "evidence", "margin", "throws", "advised"})
         if unknown:
             raise ValueError(
-                f"agent {spec!r}: unknown option {unknown[0]!r}; expected ms, worlds, evidence, margin or throws"
+                f"agent {spec!r}: unknown option {unknown[0]!r}; "
+                "expected ms, worlds, evidence, margin, throws or advised"
             )
         if "ms" in parsed and "worlds" in parsed:
             raise ValueError(f"agent {spec!r}: expected ms or worlds, not both")
@@ -315,8 +334,11 @@ class SearchAgent:
         self.base: Agent = make(base)
         trained = hasattr(self.base, "rules")
         self.throws = bool(parsed.get("throws", trained))
-        self.evidence = float(parsed.get("evidence", 2.0 if trained else 1.0))
-        self.margin = float(parsed.get("margin", 5.0 if trained else 0.0))
+        self.advised = parsed.get("advised", 2 if trained else 0)
+        if type(self.advised) is not int or self.advised < 0:
+            raise ValueError(f"agent {spec!r}: advised is {self.advised}; expected a whole number, 0 or more")
+        self.evidence = float(parsed.get("evidence", 1.0))
+        self.margin = float(parsed.get("margin", 1.0 if trained else 0.0))
         for option, number in (("evidence", self.evidence), ("margin", self.margin)):
             if number < 0:
                 raise ValueError(f"agent {spec!r}: {option} is {number:g}; expected 0 or more")
@@ -334,7 +356,7 @@ class SearchAgent:
         for row in range(view.size):
             size = list_candidates(view[row], mask[row], actions[row], self.throws, candidates)
             if size > 1:
-                one = Race(view[row], candidates[:size].copy(), int(rng[row]), self.margin)
+                one = Race(view[row], candidates[:size].copy(), int(rng[row]), self.margin, self.advised)
                 actions[row] = search(one, ms=self.ms, worlds=self.worlds, evidence=self.evidence)
                 self.searched += 1
                 self.seen += one.worlds

@@ -96,6 +96,12 @@ def pairs(cards):
 
 
 @kernel
+def company(cards):
+    """All four cards of each rank that is among the cards, and those next to them in their suits."""
+    return ranks_of(cards) | above(cards) | below(cards)
+
+
+@kernel
 def completing(cards):
     """The cards outside ``cards`` that make a meld with some of them."""
     up, down = above(cards), below(cards)
@@ -137,7 +143,7 @@ def kept_cost(hand, unseen, known, limit, w):
     live = loose | unseen
     up, down = above(live), below(live)
     windows = count(loose & up & above(up)) + count(loose & up & down) + count(loose & down & below(down))
-    wanted = ranks_of(known) | above(known) | below(known)
+    wanted = company(known)
     cost = w.loose * count(loose) + w.high * points - w.outs * count(outs) - w.extend * count(extending)
     cost += w.gone * count(loose & pairs(loose) & ~ranks_of(unseen)) - w.windows * windows
     cost += w.held * count((outs | extending) & wanted)
@@ -351,7 +357,7 @@ class StrategistAgent:
         for term, weight in given.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
                 raise ValueError(f"agent 'strategist': {term} is {weight!r}; expected a finite number")
-        self.weights = np.array([tuple(given.values())], dtype=WEIGHTS_DTYPE)
+        self.weights: np.ndarray = np.array([tuple(given.values())], dtype=WEIGHTS_DTYPE)
         changes = [f"{term}={weight:g}" for term, weight in given.items() if weight != DEFAULTS[term]]
         self.name = "strategist" + (":" + ",".join(changes) if changes else "")
 

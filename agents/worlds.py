@@ -2,38 +2,50 @@
 
 A world is a table that looks to one seat exactly as its own table does: the cards that nobody has shown are dealt out
 anew, some into the opponent's hand, the others into the stock. How likely a hand is of the opponent is judged by what
-the opponent has thrown, declined and taken so far (`belief`).
+the opponent has thrown, declined and taken so far, and by how far players have come after so many draws (`belief`).
 """
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from agents.lookahead import unseen_cards
-from gin_env._compile import count, kernel, lowest
-from gin_env.cards import CARD_POINTS, NO_CARD, NUM_CARDS
+from agents.strategist import company, completing, loose_cards, total_points
+from gin_env._compile import borrow_row, count, kernel, lowest
+from gin_env.cards import NO_CARD, NUM_CARDS
 from gin_env.engine import mix_keys
 from gin_env.keys import below, mix
-from gin_env.melds import bit, least_after_discard, least_deadwood
+from gin_env.melds import bit, least_after_discard
 from gin_env.rules import CODES
 from gin_env.tables import NOBODY, PLAYING, TABLE_DTYPE, Tables
 from gin_env.view import DEALT, OPPONENT, OWN, View
 
-__all__ = ["Tables", "belief", "next_hand", "sample_worlds", "set_up", "fill_stock"]
+__all__ = ["TERMS", "Tables", "WEIGHTS", "belief", "next_hand", "sample_worlds", "set_up", "fill_stock"]
 
-# Points of regret that make an action of the opponent e times less likely. Measured on hands of `strategist`,
-# `lookahead` and `best`: with these the opponent's cards are guessed best (see tests/test_worlds.py).
-THROW_SCALE = 4.0
-DECLINE_SCALE = 5.0
-# Nats against a hand that could have knocked and did not, and against one that was gin.
-WAITED = 1.0
-GIN = 8.0
-# Nats against each card that was taken from the pile and stands in no meld.
-TAKEN_LOOSE = 1.5
-# How much less each throw says than the one after it: the hand has changed since.
-FADING = 0.8
+# What speaks for a hand of the opponent: (name, nats for each, what is counted). The weights are those of the greatest
+# likelihood for hands of six players, found by `ginrummy fit belief` (`experiments.belief`). Turns are the draws so far
+# by half, the company of cards is what has their rank or is next to one of them in its suit, and cards are loose that
+# stand outside the melds.
+BELIEF = (
+    ("points", -0.0142, "points of deadwood, times turns"),
+    ("outs", 0.050, "unseen cards that make a meld with two loose ones, times turns"),
+    ("thrown", -1.19, "loose cards in the company of what the opponent has thrown"),
+    ("declined", -0.78, "cards in the company of what it has declined, and has not thrown"),
+    ("taken", 0.19, "hidden cards in the company of those that it is known to hold"),
+    ("idle", -0.64, "cards that it is known to hold and that are loose"),
+    (
+        "regret",
+        -0.57,
+        "points that another card than its last throw would have saved; of the two before a half, a quarter",
+    ),
+    ("waited", -0.55, "1 if it could have knocked and has not"),
+)
+TERMS = tuple(name for name, _, _ in BELIEF)
+WEIGHTS = np.array([weight for _, weight, _ in BELIEF])
+THROWS = 3  # that are looked at
+GIN = 8.0  # nats against a hand that is gin, after a throw: there is hardly any such hand to learn from
 # Steps of the walk from one world's hand to the next one's, and to the first one's.
 STEPS = 12
-FIRST_STEPS = 60
+FIRST_STEPS = 200
 
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
@@ -94,50 +106,58 @@ def set_up(v, t):
 
 
 @kernel
-def belief(v, hand):
-    """How likely a hand of the opponent is, given what it has done: the logarithm, up to a constant.
-
-    Every throw, refusal and capture is held against the hand as it is now, the older the less. A throw counts by the
-    points of deadwood that another one would have saved, a refusal by those that taking would have saved.
+def write_terms(v, unseen, hand, out):
+    """Writes what speaks for a hand of the opponent, in the order of `TERMS`, and returns whether it is gin.
 
     Args:
         v: A row of a view.
+        unseen: The cards that the seat does not see (`agents.lookahead.unseen_cards`).
         hand: The opponent's cards.
-
-    Returns:
-        Nats.
+        out: (T,) float64.
     """
-    deadwood = least_deadwood(hand)
-    total = 0.0
+    turns = v.draws / 2
+    thrown, declined, known = v.opponent_thrown, v.opponent_declined, v.opponent_known
+    loose = loose_cards(hand)
+    points = total_points(loose)
+    regret = 0.0
     weight = 1.0
-    throws = 0
+    left = THROWS
     for place in range(np.int64(v.pile_size) - 1, -1, -1):
         if v.pile_by[place] != OPPONENT:
             continue
         card = np.int64(v.pile[place])
-        total -= weight * (deadwood - least_after_discard(hand | bit(card), np.int64(NO_CARD))) / THROW_SCALE
-        weight *= FADING
-        throws += 1
-    # The order of refusals is not in a view; together they fade as much as the throws.
-    declined = v.opponent_declined & ~hand
-    fade = (1 - weight) / (throws * (1 - FADING)) if throws else 1.0
-    while declined != _U0:
-        card = lowest(declined)
-        declined &= declined - _U1
-        saved = deadwood - least_after_discard(hand | bit(card), card)
-        if saved > 0:
-            total -= fade * saved / DECLINE_SCALE
-    if throws:
-        if deadwood == 0:
-            total -= GIN
-        elif deadwood <= v.limit:
-            total -= WAITED
-    known = v.opponent_known
-    while known != _U0:
-        card = lowest(known)
-        known &= known - _U1
-        if deadwood >= least_deadwood(hand & ~bit(card)) + CARD_POINTS[card]:
-            total -= TAKEN_LOOSE
+        regret += weight * (points - least_after_discard(hand | bit(card), np.int64(NO_CARD)))
+        weight /= 2
+        left -= 1
+        if not left:
+            break
+    out[0] = turns * points
+    out[1] = turns * count(completing(loose) & unseen & ~hand)
+    out[2] = count(loose & company(thrown))
+    out[3] = count(hand & company(declined & ~thrown))
+    out[4] = count(hand & ~known & company(known))
+    out[5] = count(known & loose)
+    out[6] = regret
+    out[7] = thrown != _U0 and 0 < points <= v.limit
+    return thrown != _U0 and points == 0
+
+
+@kernel
+def belief(v, unseen, hand, terms):
+    """How likely a hand of the opponent is, given what it has done: the logarithm, up to a constant.
+
+    Args:
+        v: A row of a view.
+        unseen: The cards that the seat does not see (`agents.lookahead.unseen_cards`).
+        hand: The opponent's cards.
+        terms: (T,) float64, scratch.
+
+    Returns:
+        Nats.
+    """
+    total = -GIN if write_terms(v, unseen, hand, terms) else 0.0
+    for k in range(terms.size):
+        total += WEIGHTS[k] * terms[k]
     return total
 
 
@@ -188,13 +208,14 @@ def next_hand(v, unseen, hand, steps, key):
     size, others = count(hidden), count(rest)
     if not size or not others:
         return hand
-    log = belief(v, hand)
+    terms = np.empty(WEIGHTS.size)
+    log = belief(v, unseen, hand, terms)
     for step in range(steps):
         number = np.uint64(3 * step)
         gives = nth_card(hidden, below(key, number, size))
         gets = nth_card(rest, below(key, number + _U1, others))
         trial = (hand & ~bit(gives)) | bit(gets)
-        new = belief(v, trial)
+        new = belief(v, unseen, trial, terms)
         if new >= log or _uniform(key, number + np.uint64(2)) < np.exp(new - log):
             hand, log = trial, new
             hidden = (hidden & ~bit(gives)) | bit(gets)
@@ -256,9 +277,34 @@ def sample_worlds(view: View, size: int, seed: int = 0, row: int = 0) -> Tables:
 
 
 @kernel
+def _sample_hands(v, key, out):
+    unseen = unseen_cards(v)
+    hand = first_hand(v, unseen, key)
+    for i in range(out.size):
+        hand = next_hand(v, unseen, hand, STEPS if i else FIRST_STEPS, mix(key, np.uint64(i)))
+        out[i] = hand
+
+
+def sample_hands(view: View, size: int, seed: int = 0, row: int = 0) -> np.ndarray:
+    """Returns hands that the opponent may have, from one walk, as the search goes through them: (size,) masks.
+
+    Args:
+        view: Views.
+        size: Number of hands. Each is like the one before it by a few cards.
+        seed: Decides them.
+        row: The row of the view.
+    """
+    out = np.zeros(size, dtype=np.uint64)
+    _sample_hands(np.ascontiguousarray(view)[row], mix_keys(seed, np.arange(1))[0], out)
+    return out
+
+
+@kernel
 def _belief(v, hands, out):
+    unseen = unseen_cards(v)
+    terms = np.empty(WEIGHTS.size)
     for i in range(hands.size):
-        out[i] = belief(v, hands[i])
+        out[i] = belief(v, unseen, hands[i], terms)
 
 
 def beliefs(view: View, hands: ArrayLike, row: int = 0) -> np.ndarray:
@@ -273,3 +319,24 @@ def beliefs(view: View, hands: ArrayLike, row: int = 0) -> np.ndarray:
     out = np.empty(hands.shape)
     _belief(np.ascontiguousarray(view)[row], hands, out)
     return out
+
+
+@kernel
+def _write_terms(v, hands, out, gin):
+    unseen = unseen_cards(v)
+    for i in range(hands.size):
+        gin[i] = write_terms(v, unseen, hands[i], borrow_row(out, i))
+
+
+def terms(view: View, hands: ArrayLike, row: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Returns what speaks for hands of the opponent: (N, T) float64 in the order of `TERMS`, and (N,) bool, gin.
+
+    Args:
+        view: Views.
+        hands: (N,) masks.
+        row: The row of the view.
+    """
+    hands = np.ascontiguousarray(hands, dtype=np.uint64)
+    out, gin = np.empty((hands.size, WEIGHTS.size)), np.empty(hands.size, dtype=np.bool_)
+    _write_terms(np.ascontiguousarray(view)[row], hands, out, gin)
+    return out, gin

@@ -38,6 +38,7 @@ COMMANDS = {
     "rules": "reference:rules",
     "docs": "reference:docs",
     "fit strategist": "measure:fit_strategist",
+    "fit belief": "measure:fit_belief",
     "bench engine": "bench:bench_engine",
     "bench train": "bench:bench_train",
     "bench search": "bench:bench_search",
@@ -83,6 +84,7 @@ commands:
   rules           print the rules of a preset, or of your own
   docs            print the reference pages in docs/
   fit strategist  fit the weights of the player `strategist`, or measure what each of its terms is worth
+  fit belief      fit what the player `search` believes about the opponent's hand, and see how well it guesses
   bench engine    measure decisions per second, side by side with other libraries
   bench train     measure how fast training is, side by side with sb3-contrib's
   bench search    measure how strong the player `search` is with so much time for a decision

@@ -5,15 +5,16 @@ import pytest
 
 import agents
 from agents.match import play_match
-from agents.playouts import near, play_out, throw
+from agents.playouts import advised_play_out, near, play_out, throw
 from agents.search import FIRST_LOOK, MAX_CANDIDATES, REACH, Race, SearchAgent, list_candidates, search, weigh
+from agents.strategist import StrategistAgent
 from gin_env import engine
-from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, PASS, TAKE
-from gin_env.cards import NO_CARD, from_mask, parse_cards, to_mask
+from gin_env.actions import BIG_GIN, DISCARD, DRAW, KNOCK, MAX_MELDS, NUM_ACTIONS, PASS, TAKE
+from gin_env.cards import NO_CARD, NUM_CARDS, from_mask, parse_cards, to_mask
 from gin_env.rules import as_rules
 from gin_env.tables import DECLARE, DRAW_ANY, DRAW_STOCK, OVER, THROW, WALL, WALL_THROW, Tables
 from gin_env.testing import check_agent
-from gin_env.view import View, observe
+from gin_env.view import VIEW_DTYPE, View, observe
 from tests import reference
 from tests.test_agents import keys, played
 from tests.test_lookahead import left_without
@@ -94,6 +95,30 @@ def test_play_out_restated(rules: str) -> None:
     assert len(endings) >= 4
 
 
+@pytest.mark.parametrize("rules", ["cardpuzzle", "plus20", "luciano", "cardpuzzle:wall=knock", "eaai"])
+def test_advised_play_out_restated(rules: str) -> None:
+    player = agents.make("strategist")
+    assert isinstance(player, StrategistAgent)
+    scratch = (
+        np.zeros(1, dtype=VIEW_DTYPE)[0],
+        np.ones(NUM_ACTIONS, dtype=np.int8),
+        np.zeros(NUM_CARDS, dtype=np.int64),
+        np.zeros(MAX_MELDS, dtype=np.uint64),
+    )
+    endings = set()
+    for steps in (0, 1, 2, 9, 20, 33):
+        for row in fresh(rules, 12, steps, seed=steps):
+            table, slow, seat = np.array([row]), np.array([row]), steps % 2
+            while slow["phase"][0] != OVER:
+                engine.step(slow, player.act(observe(slow), engine.legal(slow), keys(1)))
+            told = 0
+            if slow["winner"][0] >= 0:
+                told = int(slow["points"][0]) * (1 if slow["winner"][0] == seat else -1)
+            assert advised_play_out(table[0], seat, player.weights[0], *scratch) == told
+            endings.add(int(slow["ending"][0]))
+    assert len(endings) >= 3
+
+
 # ------------------------------------------------------------------------------------------------------------- races
 
 
@@ -150,14 +175,33 @@ def test_all_candidates_are_played_in_the_same_worlds() -> None:
     assert [(one.points, one.gain) for one in others] == [(first.points, 0)] * 2
 
 
-def test_a_race_goes_on_where_it_stopped() -> None:
+@pytest.mark.parametrize("advised", [0, 1, 2])
+def test_a_race_goes_on_where_it_stopped(advised: int) -> None:
     views, masks, chosen = decision(14)
     legal = np.flatnonzero(masks[0])
-    whole, parts = (Race(views[0], legal, key=5) for _ in range(2))
+    whole, parts = (Race(views[0], legal, key=5, advised=advised) for _ in range(2))
     whole.run(50)
     for worlds in (1, 20, 29):
         parts.run(worlds)
     assert parts.standing() == whole.standing()
+
+
+def test_in_some_worlds_strategists_finish_the_hand() -> None:
+    views, masks, _ = decision(14)
+    legal = np.flatnonzero(masks[0])
+    totals = []
+    for advised in (0, 1, 2, 3):
+        race = Race(views[0], legal, key=5, advised=advised)
+        kept = [np.zeros(legal.size)]
+        for _ in range(12):
+            race.run(1)
+            kept.append(race._total.copy())
+        totals.append(np.diff(kept, axis=0))  # of each world
+    plain, all_of_them, half, third = totals
+    assert (plain != all_of_them).any()
+    for mixed, advised in ((half, 2), (third, 3)):
+        told = (np.arange(1, 13) % advised == 0)[:, None]
+        assert (mixed == np.where(told, all_of_them, plain)).all()
 
 
 def test_the_first_candidate_is_never_given_up() -> None:
@@ -249,14 +293,15 @@ def test_name() -> None:
     assert (agent.worlds, agent.evidence, agent.ms, agent.base.name) == (30, 1.5, 0, "greedy:knock=3")
     assert agents.make("search:greedy").name == "search:greedy"
     assert agents.make("search:greedy").ms == 50
-    for spec, evidence, margin, throws in (
-        ("search:greedy", 1, 0, False),
-        ("search:best", 2, 5, True),
-        ("search:throws=0,evidence=3,margin=0:best", 3, 0, False),
-        ("search:throws=1,margin=2.5:greedy", 1, 2.5, True),
+    for spec, evidence, margin, throws, advised in (
+        ("search:greedy", 1, 0, False, 0),
+        ("search:best", 1, 1, True, 2),
+        ("search:throws=0,evidence=3,margin=0,advised=0:best", 3, 0, False, 0),
+        ("search:throws=1,margin=2.5,advised=1:greedy", 1, 2.5, True, 1),
     ):
         agent = agents.make(spec)
-        assert (agent.evidence, agent.margin, agent.throws) == (evidence, margin, throws)
+        assert isinstance(agent, SearchAgent)
+        assert (agent.evidence, agent.margin, agent.throws, agent.advised) == (evidence, margin, throws, advised)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +316,9 @@ def test_name() -> None:
         ("search:worlds=1:greedy", "worlds is 1; expected a whole number, 2 or more"),
         ("search:worlds=2.5:greedy", "worlds is 2.5; expected a whole number"),
         ("search:evidence=-1:greedy", "evidence is -1; expected 0 or more"),
-        ("search:speed=9:greedy", "unknown option 'speed'; expected ms, worlds, evidence, margin or throws"),
+        ("search:speed=9:greedy", "unknown option 'speed'; expected ms, worlds, evidence, margin, throws or advised"),
+        ("search:advised=-1:greedy", "advised is -1; expected a whole number, 0 or more"),
+        ("search:advised=0.5:greedy", "advised is 0.5; expected a whole number, 0 or more"),
         ("search:margin=-1:greedy", "margin is -1; expected 0 or more"),
         ("search:ms=x:greedy", "'ms=x' is not of the form"),
         ("search:search:greedy", "'search:greedy' cannot be searched from"),

@@ -1,11 +1,11 @@
-"""The commands that measure a player: `exploit`, `calibrate` and `fit strategist`."""
+"""The commands that measure players, `exploit` and `calibrate`, or fit them, `fit strategist` and `fit belief`."""
 
 import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from experiments.commands.console import Failure, games_bar, parse, tell
+from experiments.commands.console import Failure, games_bar, parse, progress_bar, tell
 from experiments.commands.train import find_recipe, stoppable
 
 if TYPE_CHECKING:
@@ -189,3 +189,47 @@ def fit_strategist(words: list[str]) -> None:
     except fit.Interrupted as stop:
         raise Failure(str(stop), 130) from None
     tell(result, as_json, None, lambda console: console.print(fit_table(result)))
+
+
+def fit_belief(words: list[str]) -> None:
+    """Fits `agents.worlds.WEIGHTS`."""
+    import tyro
+
+    from experiments.belief import PLAYERS
+
+    def arguments(
+        players: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT...")] = PLAYERS,
+        positions: int = 2000,
+        samples: int = 200,
+        seed: int = 0,
+        rules: Annotated[str, tyro.conf.arg(metavar="RULES")] = "cardpuzzle",
+        json: bool = False,
+        out: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None,
+    ) -> dict[str, Any]:
+        """Fit what `search` believes about the opponent's hand to hands of players, and say how well it guesses now.
+
+        What it plays by are the constants in agents/worlds.py, which a fit does not change.
+
+        Args:
+            players: Whose hands are learned from, each against itself.
+            positions: Decisions of each.
+            samples: Hands that are drawn beside the true one at each decision.
+            seed: Of deals, choices and drawn hands.
+            rules: A preset, alone or with changes, or a TOML file.
+            json: Print one JSON object instead of the tables.
+            out: Also write the JSON object to this file.
+        """
+        return locals()
+
+    wanted = parse(arguments, "fit belief", words)
+
+    from experiments import belief
+
+    options = {name: wanted[name] for name in ("positions", "samples", "seed", "rules")}
+    with progress_bar("judging") as show:
+        result = belief.fit_belief(
+            wanted["players"],
+            **options,
+            progress=lambda finished, whole: show(finished, whole, f"{finished:,} of {whole:,} decisions"),
+        )
+    tell(result, wanted["json"], wanted["out"], lambda console: console.print(belief.belief_table(result)))

@@ -305,8 +305,8 @@ class SearchAgent:
     - ``advised``: in the last of so many worlds both players finish the hand as `strategist`; 0 for none. It is 2 if
       the base is a network, which strong play-outs judge better, and 0 otherwise, as they take seven times as long.
 
-    It plays for the points of the hand, also in a match. `ginrummy match search:best best --deals 2000` gives +1.5 points
-    a hand (95 % interval 0.9 to 2.2).
+    It plays for the points of the hand, also in a match. `ginrummy match search:best best --deals 2000` gives +1.5
+    points a hand (95 % interval 0.9 to 2.2).
     """
 
     def __init__(self, options: str = "") -> None:

@@ -271,10 +271,22 @@ def test_the_card_head_is_a_convolution(positions: tuple[np.ndarray, np.ndarray]
     assert isinstance(net, SuitNet)
     rows = torch.randn(7, 4, 3 * 13)
     window = window_weights(3, 5)
-    got = net._slide(rows, window)
+    got = net._by_rank(rows @ net._sliding(window))
     weight = window.reshape(3, WINDOW, 5).permute(2, 0, 1)
     wanted = torch.nn.functional.conv1d(rows.reshape(28, 3, 13), weight, padding=WINDOW // 2)
     torch.testing.assert_close(got, wanted.reshape(7, 4, 5, 13).transpose(2, 3), rtol=0, atol=1e-5)
+
+
+def test_the_card_head_sees_each_suit_beside_the_mean_of_all() -> None:
+    net = network(cards=5)
+    assert isinstance(net, SuitNet)
+    suits = torch.randn(7, 4, NUM_PLANES * 13)
+    x = torch.randn(7, 4, net.settings["width"])
+    both = torch.cat([suits, suits.mean(dim=1, keepdim=True).expand_as(suits)], dim=2)
+    first = torch.relu(net._by_rank(both @ net._sliding(net.windows[0])) + net.from_suit(x).unsqueeze(2))
+    near = net._by_rank(first.transpose(2, 3).flatten(2) @ net._sliding(net.windows[1]))
+    wanted = torch.relu(first + near + net.across[0](first.mean(dim=1)).unsqueeze(1))
+    torch.testing.assert_close(net.around(suits, x), wanted, rtol=0, atol=1e-5)
 
 
 def test_the_guess_at_the_hand_begins_by_counting(positions: tuple[np.ndarray, np.ndarray]) -> None:

@@ -2,8 +2,9 @@
 
 Players play themselves, and some of their decisions are kept: what the player to move sees, and the hand that the
 opponent has. Beside it stand hands that it may have, drawn as a search draws them. The weights are then those under
-which the true hand is likeliest among all: a conditional logit (McFadden 1974), in which each drawn hand counts by how
-much likelier than so far it becomes. A quarter of the decisions is kept out of the fit and judges it.
+which the true hand is likeliest among all: a conditional logit (McFadden 1974), in which each hand counts by how much
+likelier than so far it becomes (Ma and Collins 2018, "Noise contrastive estimation and negative sampling for
+conditional models", on why few drawn hands do). A quarter of the decisions is kept out of the fit and judges it.
 """
 
 import shlex
@@ -28,7 +29,9 @@ TABLES = 64
 SHARE = 0.05  # of the decisions is kept: those of a hand are much alike
 HELD_OUT = 4  # one decision of so many
 TURNS = (0, 3, 6, 9, 12)  # where rows of the table begin
-PRIOR = 1e-3  # of a normal distribution around zero: its precision for each decision
+# How firmly weights are held to zero, beside what a decision tells of them: keeps them finite where a few decisions say
+# that a term explains everything.
+PRIOR = 0.003
 
 _CARDS = np.arange(NUM_CARDS, dtype=np.uint64)
 
@@ -139,29 +142,34 @@ def _guess(v: np.void, true: np.uint64, hands: np.ndarray) -> tuple[float, float
 
 
 def _log_likelihood(told: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns by how many nats the true hands become likelier than by `WEIGHTS`, and the weights of the drawn hands."""
+    """Returns by how many nats the true hands become likelier than by `WEIGHTS`, and the chance of every hand."""
     change = told @ (weights - WEIGHTS)
-    most = change[:, 1:].max(axis=1, keepdims=True)
-    counts = np.exp(change[:, 1:] - most)
-    total = counts.sum(axis=1, keepdims=True)
-    mean = most[:, 0] + np.log(total[:, 0] / counts.shape[1])
-    return change[:, 0] - mean, counts / total
+    most = change.max(axis=1, keepdims=True)
+    counts = np.exp(change - most)
+    mean = counts.mean(axis=1)
+    return change[:, 0] - most[:, 0] - np.log(mean), counts / (mean * change.shape[1])[:, None]
 
 
 def _likeliest(told: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the weights of the greatest likelihood and their standard errors, by Newton's method."""
-    weights = WEIGHTS.copy()
-    for _ in range(50):
+    held = PRIOR * told.var(axis=1).sum(axis=0) + 1e-9
+
+    def value(weights: np.ndarray) -> float:
+        return float(_log_likelihood(told, weights)[0].sum() - held @ weights**2 / 2)
+
+    weights = np.asarray(WEIGHTS)
+    best = value(weights)
+    for _ in range(100):
         _, counts = _log_likelihood(told, weights)
-        drawn = told[:, 1:]
-        mean = np.einsum("ns,nst->nt", counts, drawn)
-        slope = (told[:, 0] - mean).sum(axis=0) - PRIOR * len(told) * weights
-        curve = np.einsum("ns,nst,nsu->tu", counts, drawn, drawn) - mean.T @ mean
-        curve += PRIOR * len(told) * np.eye(weights.size)
+        mean = np.einsum("ns,nst->nt", counts, told)
+        slope = (told[:, 0] - mean).sum(axis=0) - held * weights
+        curve = np.einsum("ns,nst,nsu->tu", counts, told, told) - mean.T @ mean + np.diag(held)
         step = np.linalg.solve(curve, slope)
-        weights = weights + step
-        if np.abs(step).max() < 1e-9:
+        while (reached := value(weights + step)) < best and np.abs(step).max() > 1e-9:
+            step = step / 2
+        if np.abs(step).max() <= 1e-9:
             break
+        weights, best = weights + step, reached
     return weights, np.sqrt(np.diag(np.linalg.inv(curve)))
 
 

@@ -36,6 +36,21 @@ def test_known_weights_are_found_again() -> None:
     assert belief._log_likelihood(told, WEIGHTS)[0] == pytest.approx(0)
 
 
+def test_few_decisions_give_finite_weights() -> None:
+    told = np.random.default_rng(1).normal(size=(300, 11, WEIGHTS.size))
+    told[:, 0, 0] = 5 + abs(told[:, 0, 0])  # explains everything
+    fitted, error = belief._likeliest(told)
+    assert 1 < fitted[0] < 50
+    assert np.isfinite(error).all()
+    assert (belief._log_likelihood(told, fitted)[0] < np.log(11)).all()
+    held = belief.PRIOR * told.var(axis=1).sum(axis=0)
+    best = belief._log_likelihood(told, fitted)[0].sum() - held @ fitted**2 / 2
+    for place in range(WEIGHTS.size):
+        for step in (-0.01, 0.01):
+            other = fitted + step * (np.arange(WEIGHTS.size) == place)
+            assert belief._log_likelihood(told, other)[0].sum() - held @ other**2 / 2 < best
+
+
 def test_guess_restated() -> None:
     views = observe(played("cardpuzzle", 5, 15, seed=2))
     for row in range(views.size):

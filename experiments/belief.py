@@ -16,9 +16,10 @@ from rich.console import Group
 from rich.table import Table
 
 import agents
+from agents.lookahead import unseen_cards
 from agents.worlds import BELIEF, TERMS, WEIGHTS, sample_hands, terms
 from gin_env import engine
-from gin_env.cards import NUM_CARDS, to_mask
+from gin_env.cards import NUM_CARDS
 from gin_env.melds import deadwood
 from gin_env.rules import Rules, as_rules
 from gin_env.tables import DECLARE
@@ -133,8 +134,7 @@ def _decisions(player: str, rules: Rules, positions: int, samples: int, seed: li
 
 def _guess(v: np.void, true: np.uint64, hands: np.ndarray) -> tuple[float, float]:
     """Returns by how many nats an unseen card drawn hands miss the true one, and counting alone does."""
-    seen = int(v["hand"]) | int(v["opponent_known"]) | to_mask(v["pile"][: v["pile_size"]])
-    unseen = (np.uint64(int(v["rules"]["pack"]) & ~seen) >> _CARDS & np.uint64(1)).astype(bool)
+    unseen = (np.uint64(unseen_cards(v)) >> _CARDS & np.uint64(1)).astype(bool)
     held = (true >> _CARDS & np.uint64(1)).astype(bool)[unseen]
     share = ((hands[:, None] >> _CARDS & np.uint64(1)).sum(axis=0)[unseen] + 1.0) / (hands.size + 2)
     prior = min(max(held.mean(), 0.5 / held.size), 1 - 0.5 / held.size)
